@@ -147,9 +147,16 @@ class OrderingPolicy:
     """Gives each request a key when it is queued; lower keys go first.
 
     Ties go to the earlier arrival, then the smaller id.
+
+    Attributes
+    ----------
+    by_level : bool
+        A promise that the key depends on the request's level alone; lets the core queue many
+        requests at once.
     """
 
     name: ClassVar[str] = ""
+    by_level: ClassVar[bool] = False
 
     def key(self, request: Request) -> int:
         """Return the key. It is asked once and may use only the request's public fields."""

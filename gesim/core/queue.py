@@ -66,7 +66,7 @@ class RequestQueue:
     """
 
     __slots__ = (
-        "_by_level", "_keys", "_lanes", "_only", "_service_ns", "count", "free_since_ns", "gears",
+        "_by_level", "_keys", "_lanes", "_level", "_only", "_service_ns", "count", "free_since_ns", "gears",
         "head_enqueue_ns", "idle_instances", "instances", "items", "last_dispatch_ns",
         "last_finish_ns", "oldest_enqueue_ns",
     )  # fmt: skip
@@ -85,7 +85,8 @@ class RequestQueue:
         self.last_dispatch_ns = -1
         self.last_finish_ns = -1
         self._service_ns = service_ns
-        self._by_level: dict[int, int] = {}
+        self._level = 1  # the level of every queued request while `_by_level` is None
+        self._by_level: dict[int, int] | None = None
         self._lanes: dict[int, _Lane] = {}
         self._keys: list[int] = []  # keys of non-empty lanes, increasing
         self._only: _Lane | None = None  # the one non-empty lane, where there is just one
@@ -118,11 +119,13 @@ class RequestQueue:
 
     def level_count(self, level: int) -> int:
         """Requests of one priority level."""
+        if self._by_level is None:
+            return self.count if level == self._level else 0
         return self._by_level.get(level, 0)
 
     def level_oldest_ns(self, level: int) -> int:
         """Enqueue time of the oldest request of a level, ``NEVER_NS`` if there is none."""
-        if not self._by_level.get(level, 0):
+        if not self.level_count(level):
             return NEVER_NS
         return min(r.enqueue_ns for r in self if r.level == level)
 
@@ -201,17 +204,43 @@ class RequestQueue:
                 self.head_enqueue_ns = request.enqueue_ns
         if request.enqueue_ns < self.oldest_enqueue_ns:
             self.oldest_enqueue_ns = request.enqueue_ns
+        by_level = self._by_level
+        if by_level is not None:
+            by_level[request.level] = by_level.get(request.level, 0) + 1
+        elif request.level != self._level:
+            self._second_level(request.level)
         self.count += 1
         self.items += request.items
-        by_level = self._by_level
-        by_level[request.level] = by_level.get(request.level, 0) + 1
+
+    def push_many(self, requests: list[Request]) -> None:
+        """Append requests of one key and one level, each of one item, in order of arrival."""
+        self.push(requests[0])
+        if len(requests) > 1:
+            first = requests[0]
+            self._lanes[first.key].live.extend(requests[1:])
+            self.count += len(requests) - 1
+            self.items += len(requests) - 1
+            if self._by_level is not None:
+                self._by_level[first.level] += len(requests) - 1
+
+    def _second_level(self, level: int) -> None:
+        """Count by level from now on: a second level was seen (or the first, when empty)."""
+        if not self.count:
+            self._level = level
+        else:
+            self._by_level = {self._level: self.count, level: 1}
 
     def take(self, count: int) -> list[Request]:
         """Remove and return the first `count` requests."""
         only = self._only
         if only is not None and not only.delayed:
-            popleft = only.live.popleft
-            taken = [popleft() for _ in range(count)]
+            live = only.live
+            if count == len(live):
+                taken = list(live)
+                live.clear()
+            else:
+                popleft = live.popleft
+                taken = [popleft() for _ in range(count)]
         else:
             taken = []
             for key in list(self._keys):
@@ -245,11 +274,16 @@ class RequestQueue:
         self._refresh()
 
     def _removed(self, taken: list[Request]) -> None:
+        if self.items == self.count:
+            self.items -= len(taken)
+        else:
+            for request in taken:
+                self.items -= request.items
         self.count -= len(taken)
         by_level = self._by_level
-        for request in taken:
-            self.items -= request.items
-            by_level[request.level] -= 1
+        if by_level is not None:
+            for request in taken:
+                by_level[request.level] -= 1
         self._refresh()
 
     def _refresh(self) -> None:
@@ -259,12 +293,16 @@ class RequestQueue:
             self.head_enqueue_ns = self.oldest_enqueue_ns = only.live[0].enqueue_ns
             return
         lanes = self._lanes
+        if not self.count:
+            self._keys.clear()
+            self._only = None
+            self.head_enqueue_ns = self.oldest_enqueue_ns = NEVER_NS
+            if len(lanes) > _LANES_KEPT:
+                lanes.clear()
+            return
         self._keys = [key for key in self._keys if len(lanes[key])]
         if len(lanes) > _LANES_KEPT:
             self._lanes = lanes = {key: lanes[key] for key in self._keys}
         self._only = lanes[self._keys[0]] if len(self._keys) == 1 else None
-        if self._keys:
-            self.head_enqueue_ns = lanes[self._keys[0]].head().enqueue_ns
-            self.oldest_enqueue_ns = min(lanes[key].oldest_ns() for key in self._keys)
-        else:
-            self.head_enqueue_ns = self.oldest_enqueue_ns = NEVER_NS
+        self.head_enqueue_ns = lanes[self._keys[0]].head().enqueue_ns
+        self.oldest_enqueue_ns = min(lanes[key].oldest_ns() for key in self._keys)

@@ -86,6 +86,7 @@ class Request:
         self.timeout_ns = timeout_ns
         self.work_ns = work_ns
         self.client = client
+        self.key = 0
         self.outcome = Outcome.PENDING
 
     def __repr__(self) -> str:
