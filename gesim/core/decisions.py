@@ -38,7 +38,7 @@ class Dispatch(NamedTuple):
         first.
     """
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
     gear: int = 0
     level: int = 0
 
@@ -56,13 +56,13 @@ class Wait(NamedTuple):
     """
 
     until_ns: int
-    count: int = NEVER_NS
+    count: int = NEVER_NS  # type: ignore[assignment]
 
 
 class Drop(NamedTuple):
     """Give up the `count` requests at the head of the queue, with a reason for the records."""
 
-    count: int
+    count: int  # type: ignore[assignment]
     reason: str = "dropped"
 
 

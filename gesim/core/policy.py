@@ -73,7 +73,7 @@ class QueueView(Protocol):
         """Items in the first `count` requests."""
 
     def level_count(self, level: int) -> int:
-        """Requests of one priority level."""
+        """Count the requests of one priority level."""
 
     def level_oldest_ns(self, level: int) -> int:
         """Enqueue time of the oldest request of a level, or ``NEVER_NS``."""

@@ -66,8 +66,8 @@ class RequestQueue:
     """
 
     __slots__ = (
-        "_by_level", "_keys", "_lanes", "_level", "_only", "_service_ns", "count", "free_since_ns", "gears",
-        "head_enqueue_ns", "idle_instances", "instances", "items", "last_dispatch_ns",
+        "_by_level", "_keys", "_lanes", "_level", "_only", "_service_ns", "count",
+        "free_since_ns", "gears", "head_enqueue_ns", "idle_instances", "instances", "items", "last_dispatch_ns",
         "last_finish_ns", "oldest_enqueue_ns",
     )  # fmt: skip
 
@@ -118,7 +118,7 @@ class RequestQueue:
         return total
 
     def level_count(self, level: int) -> int:
-        """Requests of one priority level."""
+        """Count the requests of one priority level."""
         if self._by_level is None:
             return self.count if level == self._level else 0
         return self._by_level.get(level, 0)

@@ -61,6 +61,11 @@ class Request:
         "items", "key", "length", "level", "model", "outcome", "reason", "timeout_ns", "work_ns",
     )  # fmt: skip
 
+    # Set when they have a meaning: by admission, and when a request leaves without being run.
+    expires_ns: int
+    reason: str
+    finish_ns: int
+
     def __init__(
         self,
         id: int,

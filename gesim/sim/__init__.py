@@ -1,0 +1,1 @@
+"""Drivers of the model: the SimPy event list, and the choice of an engine."""

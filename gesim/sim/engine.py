@@ -21,7 +21,8 @@ class Engine(Protocol):
 
     def __call__(
         self, system: System, sink: Sink, on_progress: Callable[[int, int], None] | None = None
-    ) -> SimInfo: ...
+    ) -> SimInfo:
+        """Run `system` to its end; see `gesim.sim.driver.simulate`."""
 
 
 def choose_engine(wanted: str) -> tuple[str, Engine]:
