@@ -67,8 +67,8 @@ class RequestQueue:
 
     __slots__ = (
         "_by_level", "_keys", "_lanes", "_level", "_only", "_service_ns", "count",
-        "free_since_ns", "gears", "head_enqueue_ns", "idle_instances", "instances", "items", "last_dispatch_ns",
-        "last_finish_ns", "oldest_enqueue_ns",
+        "free_since_ns", "gears", "head_enqueue_ns", "idle_instances", "instances", "items",
+        "last_dispatch_ns", "last_finish_ns", "oldest_enqueue_ns",
     )  # fmt: skip
 
     def __init__(
