@@ -80,8 +80,8 @@ class Diurnal(Strict):
     process: Literal["diurnal"]
     rate_rps: PositiveRate
     """Mean over a period."""
-    peak: Annotated[PositiveNumber, Field()] = 2.0
-    """Highest rate divided by the mean, between 1 and 2 for a plain cosine and above it narrower."""
+    peak: PositiveNumber = 2.0
+    """Highest rate divided by the mean."""
     period_ns: PositiveTime = 86_400_000_000_000
     weekly: Annotated[tuple[Number, ...], Field(min_length=7, max_length=7)] | None = None
     """Factors for seven periods in turn."""

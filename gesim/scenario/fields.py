@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from gesim.errors import PolicyError, ProfileError, ScenarioError
+from gesim.errors import GesimError, PolicyError, ProfileError, ScenarioError
 from gesim.units import (
     parse_bandwidth,
     parse_bytes,
@@ -44,6 +44,9 @@ from gesim.units import (
 )
 
 __all__ = [
+    "BYTES_JSON",
+    "RATE_JSON",
+    "TIME_JSON",
     "Bandwidth",
     "Bytes",
     "Count",
@@ -55,7 +58,6 @@ __all__ = [
     "Rate",
     "Ratio",
     "Strict",
-    "Text",
     "TimeNs",
     "chosen_by",
     "complaint",
@@ -71,10 +73,10 @@ def _file_key(name: str) -> str:
     return next((name.removesuffix(s) for s in _SUFFIXES if name.endswith(s)), name)
 
 
-def complaint(message: str, error: type[Exception] = ScenarioError) -> PydanticCustomError:
+def complaint(message: str, error: type[GesimError] = ScenarioError) -> PydanticCustomError:
     """Make a pydantic error that carries `message` as it is, and who is at fault."""
     blame = {PolicyError: "policy", ProfileError: "profile"}.get(error, "scenario")
-    return PydanticCustomError(f"{OURS}.{blame}", message)  # type: ignore[arg-type]
+    return PydanticCustomError(f"{OURS}.{blame}", message)
 
 
 class Strict(BaseModel):
@@ -114,7 +116,7 @@ class Strict(BaseModel):
         except ValidationError as error:
             for e in error.errors(include_url=False):
                 ours = str(e["type"]).startswith(f"{OURS}.")
-                custom = PydanticCustomError(  # type: ignore[arg-type]
+                custom = PydanticCustomError(
                     e["type"] if ours else f"{OURS}.scenario", e["msg"] if ours else _reworded(e)
                 )
                 loc = e["loc"]
@@ -256,16 +258,14 @@ def _count(value: object) -> int:
     return value
 
 
-def _quantity(example: str, pattern: str, what: str) -> WithJsonSchema:
-    return WithJsonSchema(
-        {"type": "string", "pattern": pattern, "examples": [example], "description": what}
-    )
+def _quantity(example: str, pattern: str, what: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": pattern, "examples": [example], "description": what}
 
 
 _NUMBER_RE = r"^\s*\+?[0-9][0-9_,]*(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*"
-_TIME_JSON = _quantity("50ms", _NUMBER_RE + r"(ns|us|µs|ms|s|min|h|d)\s*$", "A time like 50ms.")
-_RATE_JSON = _quantity("150/s", _NUMBER_RE + r"/\s*(ns|us|ms|s|min|h|d)\s*$", "A rate like 150/s.")
-_SIZE_JSON = _quantity("24GiB", _NUMBER_RE + r"([kKMGT]?i?B)\s*$", "A size like 24GiB.")
+TIME_JSON = _quantity("50ms", _NUMBER_RE + r"(ns|us|µs|ms|s|min|h|d)\s*$", "A time like 50ms.")
+RATE_JSON = _quantity("150/s", _NUMBER_RE + r"/\s*(ns|us|ms|s|min|h|d)\s*$", "A rate like 150/s.")
+BYTES_JSON = _quantity("24GiB", _NUMBER_RE + r"([kKMGT]?i?B)\s*$", "A size like 24GiB.")
 _BAND_JSON = _quantity(
     "12GiB/s", _NUMBER_RE + r"([kKMGT]?i?B|[kMGT]?bit)/s\s*$", "A bandwidth like 12GiB/s."
 )
@@ -276,16 +276,27 @@ _RATIO_JSON = WithJsonSchema(
     }
 )
 
-TimeNs = Annotated[int, _reading(parse_time_ns), PlainSerializer(write_time), _TIME_JSON]
+TimeNs = Annotated[
+    int, _reading(parse_time_ns), PlainSerializer(write_time), WithJsonSchema(TIME_JSON)
+]
 PositiveTime = Annotated[
-    int, _reading(_positive(parse_time_ns)), PlainSerializer(write_time), _TIME_JSON
+    int, _reading(_positive(parse_time_ns)), PlainSerializer(write_time), WithJsonSchema(TIME_JSON)
 ]
-Rate = Annotated[float, _reading(parse_rate_rps), PlainSerializer(write_rate), _RATE_JSON]
+Rate = Annotated[
+    float, _reading(parse_rate_rps), PlainSerializer(write_rate), WithJsonSchema(RATE_JSON)
+]
 PositiveRate = Annotated[
-    float, _reading(_positive(parse_rate_rps)), PlainSerializer(write_rate), _RATE_JSON
+    float,
+    _reading(_positive(parse_rate_rps)),
+    PlainSerializer(write_rate),
+    WithJsonSchema(RATE_JSON),
 ]
-Bytes = Annotated[int, _reading(parse_bytes), PlainSerializer(write_bytes), _SIZE_JSON]
-Bandwidth = Annotated[float, _reading(parse_bandwidth), PlainSerializer(write_bandwidth), _BAND_JSON]
+Bytes = Annotated[
+    int, _reading(parse_bytes), PlainSerializer(write_bytes), WithJsonSchema(BYTES_JSON)
+]
+Bandwidth = Annotated[
+    float, _reading(parse_bandwidth), PlainSerializer(write_bandwidth), WithJsonSchema(_BAND_JSON)
+]
 Ratio = Annotated[float, _reading(parse_ratio), _RATIO_JSON]
 Probability = Annotated[float, _reading(_probability), _RATIO_JSON]
 Number = Annotated[float, _reading(_number), WithJsonSchema({"type": "number", "minimum": 0})]
@@ -295,4 +306,3 @@ PositiveNumber = Annotated[
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
 Count = Annotated[int, _reading(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
-Text = str

@@ -107,14 +107,7 @@ def _constant(value: Any) -> dict[str, Any]:
 
 TimeLaw = Annotated[
     Annotated[
-        Constant
-        | Exponential
-        | Uniform
-        | Lognormal
-        | Erlang
-        | Gamma
-        | TwoPoint
-        | Hyperexponential,
+        Constant | Exponential | Uniform | Lognormal | Erlang | Gamma | TwoPoint | Hyperexponential,
         Field(discriminator="law"),
     ],
     chosen_by("law", *_TIME_LAWS, plain=_constant),

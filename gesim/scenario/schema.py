@@ -51,7 +51,11 @@ def _warmup(value: Any) -> Warmup:
     if isinstance(value, Warmup):
         return value
     try:
-        if isinstance(value, str) and not value.strip().endswith("%") and value.strip()[-1:].isalpha():
+        if (
+            isinstance(value, str)
+            and not value.strip().endswith("%")
+            and value.strip()[-1:].isalpha()
+        ):
             return Warmup(time_ns=parse_time_ns(value))
         ratio = parse_ratio(value)
     except ScenarioError as error:
@@ -81,7 +85,9 @@ def _policy(value: Any) -> Any:
 
 
 def _policies(value: Any) -> Any:
-    return tuple(_policy(v) for v in value) if isinstance(value, list | tuple) else (_policy(value),)
+    return (
+        tuple(_policy(v) for v in value) if isinstance(value, list | tuple) else (_policy(value),)
+    )
 
 
 Policy = Annotated[
@@ -228,7 +234,9 @@ class Document(Strict):
     warmup: Annotated[
         Warmup,
         BeforeValidator(_warmup),
-        WithJsonSchema({"type": ["string", "number"], "description": "A share (5%) or a time (2s)."}),
+        WithJsonSchema(
+            {"type": ["string", "number"], "description": "A share (5%) or a time (2s)."}
+        ),
     ] = Warmup(ratio=0.05)
     """What is cut from the start of the results."""
     slo_ns: PositiveTime | None = None

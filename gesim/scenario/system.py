@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gesim.core.scheduler import Scheduler
-from gesim.cost.service import Service
-from gesim.workload.base import Workload
+if TYPE_CHECKING:
+    from gesim.core.scheduler import Scheduler
+    from gesim.cost.service import Service
+    from gesim.workload.base import Workload
 
 __all__ = ["System"]
 
