@@ -6,12 +6,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gesim.scenario.fields import Bandwidth, Bytes, Count, Strict, TimeNs, chosen_by, complaint
+from gesim.scenario.fields import Bandwidth, Bytes, CountKey, Strict, TimeNs, chosen_by, complaint
 from gesim.scenario.laws import Jitter
 
 __all__ = ["Cost", "Host", "Transfer"]
 
-Points = Annotated[dict[Count, TimeNs], Field(min_length=1)]
+Points = Annotated[dict[CountKey, TimeNs], Field(min_length=1)]
 
 
 class Table(Strict):
@@ -20,7 +20,7 @@ class Table(Strict):
     kind: Literal["table"]
     points: Points | None = None
     """Batch size to mean compute time."""
-    lengths: Annotated[dict[Count, Points], Field(min_length=1)] | None = None
+    lengths: Annotated[dict[CountKey, Points], Field(min_length=1)] | None = None
     """For models compiled for several lengths: points per length."""
     extrapolate: Literal["never", "linear"] = "never"
     """What a size outside the points does: an error, or the line through the nearest two."""
@@ -46,7 +46,7 @@ class Empirical(Strict):
     """Quantiles of the time per batch size, drawn by inversion."""
 
     kind: Literal["empirical"]
-    quantiles: Annotated[dict[Count, dict[str, TimeNs]], Field(min_length=1)]
+    quantiles: Annotated[dict[CountKey, dict[str, TimeNs]], Field(min_length=1)]
     """Batch size to quantiles such as ``{p1: 2ms, p50: 3ms, p99: 9ms}``."""
     extrapolate: Literal["never", "linear"] = "never"
 

@@ -50,6 +50,7 @@ __all__ = [
     "Bandwidth",
     "Bytes",
     "Count",
+    "CountKey",
     "Number",
     "PositiveNumber",
     "PositiveRate",
@@ -258,6 +259,10 @@ def _count(value: object) -> int:
     return value
 
 
+def _count_key(value: object) -> int:
+    return _count(int(value) if isinstance(value, str) and value.isdecimal() else value)
+
+
 def _quantity(example: str, pattern: str, what: str) -> dict[str, Any]:
     return {"type": "string", "pattern": pattern, "examples": [example], "description": what}
 
@@ -306,3 +311,5 @@ PositiveNumber = Annotated[
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
 Count = Annotated[int, _reading(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+CountKey = Annotated[int, _reading(_count_key), WithJsonSchema({"type": "integer", "minimum": 1})]
+"""A count as a key of a mapping: JSON writes it as text."""

@@ -55,7 +55,11 @@ def _line(source: Source, problem: Problem) -> int:
 def from_validation(error: ValidationError) -> list[Problem]:
     """Turn what the schema found into problems."""
     problems = [
-        Problem(e["loc"], e["msg"], _BLAME.get(e["type"], ScenarioError))
+        Problem(
+            tuple(p for p in e["loc"] if p != "[key]"),
+            e["msg"],
+            _BLAME.get(e["type"], ScenarioError),
+        )
         for e in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     # A list whose entries are wrong counts as too short as well: the entries tell more.
@@ -74,7 +78,7 @@ def effective(own: Any, shared: Any) -> Any:
     """
     if own is None:
         return shared
-    if isinstance(own, Mapping) and "policy" not in own and shared is not None:
+    if _partial(own) and shared is not None:
         start = dict(shared) if isinstance(shared, Mapping) else {"policy": shared}
         return {**start, **own}
     return own
@@ -88,19 +92,25 @@ def policy_problems(data: Mapping[str, Any], base: Path) -> list[Problem]:
     models = [model if isinstance(model, Mapping) else {} for model in models]
     for kind in ("batching", "ordering"):
         shared = data.get(kind)
-        if shared is not None:
+        partial = [_partial(model.get(kind)) for model in models]
+        if shared is not None and not (partial and all(partial)):
             problems += _checked(kind, shared, (kind,), base)
         for i, model in enumerate(models):
             own = model.get(kind)
             if own is not None:
                 spec = effective(own, shared)
                 found = _checked(kind, spec, ("models", i, kind), base)
-                # What the model takes over from the top was checked there.
-                problems += [p for p in found if own is spec or _own(p.path, own)]
+                # What the model takes over from the top was checked there, if it is used there.
+                heard = all(partial) or own is spec
+                problems += [p for p in found if heard or _own(p.path, own)]
     problems += _admission(data.get("admission"), ("admission",), base)
     for i, model in enumerate(models):
         problems += _admission(model.get("admission"), ("models", i, "admission"), base)
     return problems
+
+
+def _partial(own: Any) -> bool:
+    return isinstance(own, Mapping) and "policy" not in own
 
 
 def _own(path: Path_, own: Mapping[str, Any]) -> bool:

@@ -13,9 +13,9 @@ from gesim.registry import Problem
 from gesim.scenario.edit import plain_copy, put
 from gesim.scenario.problems import from_validation, policy_problems, report
 from gesim.scenario.schema import Document
-from gesim.scenario.source import Source, read_file
+from gesim.scenario.source import Source
 
-__all__ = ["Scenario", "load"]
+__all__ = ["Scenario"]
 
 
 class Scenario(Document):
@@ -165,21 +165,3 @@ def _schema_problem(source: Source) -> list[Problem]:
     except ValidationError as error:
         return [p for p in from_validation(error) if p.path == ("schema",)]
     return []
-
-
-def load(path: str | Path) -> Scenario:
-    """Read and check a scenario file.
-
-    Parameters
-    ----------
-    path : str or Path
-        A YAML file. File names inside it are relative to its folder.
-
-    Raises
-    ------
-    ScenarioError
-        With everything that is wrong, each with line, key path, value and what would be right.
-    PolicyError, ProfileError
-        If only a policy or a profile is.
-    """
-    return Scenario.from_source(read_file(path))
