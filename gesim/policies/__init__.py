@@ -1,0 +1,1 @@
+"""The shipped policies: one file each, a dataclass with the rule in it."""

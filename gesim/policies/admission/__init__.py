@@ -1,0 +1,1 @@
+"""Which request gets into the queue, and for how long."""

@@ -1,0 +1,1 @@
+"""When a batch starts and how many requests it takes."""

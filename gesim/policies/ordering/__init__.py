@@ -1,0 +1,1 @@
+"""Which request goes first."""
