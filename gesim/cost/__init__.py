@@ -1,0 +1,1 @@
+"""What a batch costs: cost models, host and transfer terms, profiles of cards."""
