@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ def build_policy(
     where: str = "",
     *,
     base: Path | None = None,
-    seed: int | None = None,
+    context: Mapping[str, object] | None = None,
 ) -> Any:
     """Build a fresh policy from what a scenario (or a notebook) says.
 
@@ -56,8 +57,10 @@ def build_policy(
         Key path that messages start with, like ``models[0].batching``.
     base : Path, optional
         Folder that relative file paths start from.
-    seed : int, optional
-        For a policy with a parameter ``seed`` that `spec` leaves open.
+    context : mapping, optional
+        Values for parameters that `spec` leaves open, for policies that have them: ``seed``
+        of the run, ``queue_policy`` (whether the model has a queue policy in Triton's sense).
+        An instance is taken as it is.
 
     Raises
     ------
@@ -66,14 +69,18 @@ def build_policy(
     PolicyError
         If there is no such policy, or its constructor fails.
     """
-    built, problems = check_policy(kind, spec, base=base, seed=seed)
+    built, problems = check_policy(kind, spec, base=base, context=context)
     if problems:
         raise problems[0].error("\n".join(f"{_join(where, p.path)}{p.message}" for p in problems))
     return built
 
 
 def check_policy(
-    kind: str, spec: object, *, base: Path | None = None, seed: int | None = None
+    kind: str,
+    spec: object,
+    *,
+    base: Path | None = None,
+    context: Mapping[str, object] | None = None,
 ) -> tuple[Any, list[Problem]]:
     """Build a policy as `build_policy` does, but return what is wrong instead of raising.
 
@@ -101,7 +108,7 @@ def check_policy(
         return None, [
             Problem(("policy",) if isinstance(spec, Mapping) else (), str(error), PolicyError)
         ]
-    values, problems = _read_parameters(cls, given, needed=instance is None, seed=seed)
+    values, problems = _read_parameters(cls, given, needed=instance is None, context=context)
     if problems:
         return None, problems
     return _construct(kind, cls, instance, values)
@@ -128,10 +135,11 @@ def _construct(
             built = dataclasses.replace(instance, **values)  # type: ignore[type-var]
         else:
             built = copy.deepcopy(instance)
-    except (ScenarioError, PolicyError) as error:
-        return None, [Problem((), str(error), type(error))]
+    except (ScenarioError, PolicyError) as error:  # the policy's own check of its parameters
+        return None, [Problem(_at_fault(cls, str(error)), str(error))]
     except ValueError as error:
-        return None, [Problem((), f"{kind} policy {name!r} refuses its parameters: {error}")]
+        message = f"{kind} policy {name!r} refuses its parameters: {error}"
+        return None, [Problem(_at_fault(cls, str(error)), message)]
     except Exception as error:
         message = f"{kind} policy {name!r} raised {error!r} when built"
         return None, [Problem((), message, PolicyError)]
@@ -146,8 +154,17 @@ def _construct(
     return built, []
 
 
+def _at_fault(cls: type, message: str) -> tuple[str, ...]:
+    """Guess the parameter that a policy complains about: the first that it names."""
+    keys = {p.key: p.key for p in parameters(cls)} | {p.name: p.key for p in parameters(cls)}
+    for word in re.findall(r"\w+", message):
+        if word in keys:
+            return (keys[word],)
+    return ()
+
+
 def _read_parameters(
-    cls: type, given: dict[str, Any], *, needed: bool, seed: int | None
+    cls: type, given: dict[str, Any], *, needed: bool, context: Mapping[str, object] | None
 ) -> tuple[dict[str, Any], list[Problem]]:
     """Turn what a file says into constructor arguments."""
     known = {p.key: p for p in parameters(cls)}
@@ -163,17 +180,17 @@ def _read_parameters(
             values[parameter.name] = read_value(parameter.name, parameter.type, value)
         except ScenarioError as error:
             problems.append(Problem((key,), str(error)))
-    if "seed" in known and "seed" not in given and seed is not None and needed:
-        values["seed"] = seed
+    if needed:
+        for key, value in (context or {}).items():
+            if key in known and key not in given:
+                values[known[key].name] = value
     for key, parameter in known.items():
         absent = parameter.name not in values and key not in given
-        if parameter.required and needed and absent and key != "seed":
+        if parameter.required and needed and absent:
             doc = f": {parameter.doc}" if parameter.doc else ""
             problems.append(
                 Problem((), f"policy {name!r} needs {key} ({parameter.kind}){doc}"),
             )
-    if "seed" in known and known["seed"].required and needed and not problems:
-        values.setdefault("seed", 0)
     return values, problems
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gesim.errors import GesimError, ProfileError, ScenarioError
-from gesim.registry import Problem, build_policy
+from gesim.registry import Problem
 from gesim.scenario.arrivals import Closed, MlPerf, ends_by_itself
 from gesim.scenario.bind import Costs, costs_of
 from gesim.scenario.expect import parse_expectations
-from gesim.scenario.policies import specs
+from gesim.scenario.policies import build_policies
 from gesim.scenario.schema import MixEntry, Model
 from gesim.scenario.source import Path_
 from gesim.units import suggest
@@ -189,9 +189,7 @@ def _sizes(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
     """Check batch sizes that can happen against gears and profile points."""
     model, gears = scenario.models[index], costs.gears
     path: Path_ = ("models", index)
-    spec = specs(scenario, index)["batching"]
-    batching = build_policy("batching", spec, base=scenario.base, seed=0)
-    size = batching.max_batch_size
+    size = build_policies(scenario, index, 0)[0].max_batch_size
     place: Path_ = (*path, "batching")
     if model.batching is None and scenario.batching is not None:
         place = ("batching",)
@@ -234,7 +232,7 @@ def warnings(scenario: Scenario) -> list[str]:
     found = [*_shadowed(scenario), *_crowded(scenario)]
     for i in range(len(scenario.models)):
         found += _out_of_reach(scenario, i)
-        found += _flat_levels(scenario, i)
+        found += _unheard(scenario, i)
     arrivals = scenario.workload.arrivals
     asked = [e.model for e in scenario.workload.mix or () if e.weight]
     for model in scenario.models:
@@ -268,8 +266,8 @@ def _crowded(scenario: Scenario) -> Iterator[str]:
 
 def _out_of_reach(scenario: Scenario, index: int) -> Iterator[str]:
     model = scenario.models[index]
-    chosen = specs(scenario, index)
-    size = build_policy("batching", chosen["batching"], base=scenario.base, seed=0).max_batch_size
+    batching, _, admission = build_policies(scenario, index, 0)
+    size = batching.max_batch_size
     items = max((e.items for _, e in entries_of(scenario, index)), default=1)
     arrivals = scenario.workload.arrivals
     clients = arrivals.clients if isinstance(arrivals, Closed) else 0
@@ -280,23 +278,28 @@ def _out_of_reach(scenario: Scenario, index: int) -> Iterator[str]:
             f"max_batch_size {size} of model {model.name!r} is out of reach: "
             f"{clients} client{'s' if clients > 1 else ''} never queue more than {clients * items}"
         )
-    for spec in chosen["admission"]:
-        policy = build_policy("admission", spec, base=scenario.base, seed=0)
+    for policy in admission:
         bound = getattr(policy, "max_queue_size", 0)
-        if isinstance(bound, int) and 0 < bound * items < size:
+        if isinstance(bound, int) and 0 < bound * model.priority_levels * items < size:
             yield (
                 f"max_batch_size {size} of model {model.name!r} is out of reach: "
-                f"its queue holds {bound} requests at most"
+                f"its queue holds {bound * model.priority_levels} requests at most"
             )
 
 
-def _flat_levels(scenario: Scenario, index: int) -> Iterator[str]:
+def _unheard(scenario: Scenario, index: int) -> Iterator[str]:
+    """Say which traits of requests no policy of the model looks at."""
     model = scenario.models[index]
-    spec = specs(scenario, index)
-    ordering = build_policy("ordering", spec["ordering"], base=scenario.base, seed=0)
-    batching = build_policy("batching", spec["batching"], base=scenario.base, seed=0)
+    batching, ordering, admission = build_policies(scenario, index, 0)
     if model.priority_levels > 1 and ordering.name == "fifo" and batching.name != "dual_queue":
         yield (
             f"priority_levels {model.priority_levels} of model {model.name!r} only label its "
             "requests: ordering fifo ignores levels (strict_priority does not)"
+        )
+    known = {"open", "bounded_queue", "queue_timeout"}
+    deaf = all(p.name in known and getattr(p, "override", "never") == "never" for p in admission)
+    if deaf and any(entry.timeout_ns for _, entry in entries_of(scenario, index)):
+        yield (
+            f"timeout of requests for model {model.name!r} has no effect: its admission needs "
+            "queue_timeout with override: always or shorter"
         )

@@ -34,6 +34,22 @@ def specs(scenario: Scenario, index: int) -> dict[str, Any]:
     }
 
 
+def queue_policy(scenario: Scenario, index: int) -> bool:
+    """Tell whether a model has a queue policy in Triton's sense: levels, bounds or timeouts.
+
+    As there, ``priority_levels: 1`` written out is one; leaving it out is none.
+    """
+    model = scenario.models[index]
+    admission = specs(scenario, index)["admission"]
+    plain = all(build_one(scenario, "admission", spec).name == "open" for spec in admission)
+    return "priority_levels" in model.model_fields_set or not plain
+
+
+def build_one(scenario: Scenario, kind: str, spec: Any, where: str = "", **context: object) -> Any:
+    """Build one policy; `context` fills parameters that `spec` leaves open."""
+    return build_policy(kind, spec, where, base=scenario.base, context={"seed": 0, **context})
+
+
 def build_policies(
     scenario: Scenario, index: int, seed: int, given: dict[str, Any] | None = None
 ) -> tuple[BatchingPolicy, OrderingPolicy, list[AdmissionPolicy]]:
@@ -52,11 +68,12 @@ def build_policies(
     """
     name = scenario.models[index].name
     chosen = {**specs(scenario, index), **(given or {})}
+    queued = queue_policy(scenario, index)
 
     def make(kind: str, spec: Any, number: str = "") -> Any:
-        where = f"models[{index}].{kind}"
         own_seed = derived_seed(seed, f"policy/{name}/{kind}{number}")
-        return build_policy(kind, spec, where, base=scenario.base, seed=own_seed)
+        where = f"models[{index}].{kind}"
+        return build_one(scenario, kind, spec, where, seed=own_seed, queue_policy=queued)
 
     admission = chosen["admission"]
     if not isinstance(admission, list | tuple):

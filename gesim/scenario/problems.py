@@ -127,5 +127,5 @@ def _admission(listed: Any, path: Path_, base: Path) -> list[Problem]:
 
 
 def _checked(kind: str, spec: Any, path: Path_, base: Path) -> list[Problem]:
-    _, problems = check_policy(kind, spec, base=base, seed=0)
+    _, problems = check_policy(kind, spec, base=base, context={"seed": 0})
     return [Problem((*path, *p.path), p.message, p.error) for p in problems]

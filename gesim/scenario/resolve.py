@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gesim.registry import build_policy, describe_policy
+from gesim.registry import describe_policy
 from gesim.scenario.bind import costs_of, shipped
 from gesim.scenario.check import entries_of
-from gesim.scenario.policies import specs
+from gesim.scenario.policies import build_one, queue_policy, specs
 
 if TYPE_CHECKING:
     from gesim.scenario.scenario import Scenario
@@ -37,6 +37,8 @@ def _model(scenario: Scenario, index: int, data: dict[str, Any]) -> dict[str, An
     data["instance_group"]["devices"] = list(
         model.instance_group.devices or [device.name for device in scenario.devices]
     )
+    if "priority_levels" not in model.model_fields_set:
+        del data["priority_levels"]  # written out, it would be a queue policy
     if model.default_priority_level is None:
         data["default_priority_level"] = model.priority_levels
     if model.slo_ns is None and "slo" not in data and scenario.slo_ns is not None:
@@ -45,15 +47,17 @@ def _model(scenario: Scenario, index: int, data: dict[str, Any]) -> dict[str, An
         data["slo"] = write_time(scenario.slo_ns)
     data.update(costs.written())
     for kind, spec in specs(scenario, index).items():
+        queued = queue_policy(scenario, index)
         if kind == "admission":
-            data[kind] = [_policy(scenario, kind, one) for one in spec]
+            data[kind] = [_policy(scenario, kind, one, queued) for one in spec]
         else:
-            data[kind] = _policy(scenario, kind, spec)
+            data[kind] = _policy(scenario, kind, spec, queued)
     return data
 
 
-def _policy(scenario: Scenario, kind: str, spec: Any) -> dict[str, Any]:
-    described = describe_policy(kind, build_policy(kind, spec, base=scenario.base))
+def _policy(scenario: Scenario, kind: str, spec: Any, queued: bool) -> dict[str, Any]:
+    built = build_one(scenario, kind, spec, queue_policy=queued)
+    described = describe_policy(kind, built)
     # A seed that the scenario leaves open comes from the run's seed: leave it open.
     if not (isinstance(spec, dict) and "seed" in spec) and isinstance(spec, str | dict):
         described.pop("seed", None)

@@ -155,7 +155,7 @@ CASES = {
     "zero size": (
         "max_batch_size: 8",
         "max_batch_size: 0",
-        ["models[0].batching", "max_batch_size"],
+        ["models[0].batching.max_batch_size: delay_window: max_batch_size is 0"],
     ),
     "wrong choice": (
         "max_queue_delay: 5ms",

@@ -196,10 +196,13 @@ def test_instances_are_copied_without_state():
 
 
 def test_seed_is_filled_in_only_where_open():
-    assert build_policy("batching", {"policy": Mine, "max_batch_size": 1}, seed=9).seed == 9
+    assert (
+        build_policy("batching", {"policy": Mine, "max_batch_size": 1}, context={"seed": 9}).seed
+        == 9
+    )
     spec = {"policy": Mine, "max_batch_size": 1, "seed": 3}
-    assert build_policy("batching", spec, seed=9).seed == 3
-    assert build_policy("batching", Mine(1, seed=4), seed=9).seed == 4
+    assert build_policy("batching", spec, context={"seed": 9}).seed == 3
+    assert build_policy("batching", Mine(1, seed=4), context={"seed": 9}).seed == 4
 
 
 def test_policies_from_files(tmp_path):
