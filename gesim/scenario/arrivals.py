@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from gesim.errors import ScenarioError
+from gesim.laws import law_of
 from gesim.scenario.fields import (
     Count,
     Number,
@@ -22,7 +23,7 @@ from gesim.scenario.fields import (
 from gesim.scenario.laws import CountLaw, TimeLaw
 from gesim.units import parse_time_ns
 
-__all__ = ["Arrivals", "ends_by_itself"]
+__all__ = ["Arrivals", "ends_by_itself", "mean_rate_rps"]
 
 
 class Poisson(Strict):
@@ -245,6 +246,22 @@ Arrivals = Annotated[
 
 def ends_by_itself(arrivals: Strict) -> bool:
     """Tell whether these arrivals stop without `requests` or `duration`."""
-    if isinstance(arrivals, MlPerf):
-        return arrivals.scenario == "offline" or arrivals.queries is not None
-    return isinstance(arrivals, Bursts | Trace)
+    return isinstance(arrivals, Bursts | Trace | MlPerf)
+
+
+def mean_rate_rps(arrivals: Strict) -> float:
+    """Mean number of requests a second of an open process; 0 where it is unknown."""
+    match arrivals:
+        case Mmpp():
+            weighted = zip(arrivals.rates_rps, arrivals.dwell_ns, strict=True)
+            return sum(rate * dwell for rate, dwell in weighted) / sum(arrivals.dwell_ns)
+        case OnOff():
+            return arrivals.rate_rps * arrivals.on_ns / (arrivals.on_ns + arrivals.off_ns)
+        case BatchPoisson():
+            return arrivals.rate_rps * law_of(arrivals.size).mean
+        case Renewal():
+            mean_ns = law_of(arrivals.gap).mean
+            return 1e9 / mean_ns if mean_ns else 0.0
+        case Poisson() | Gamma() | Diurnal() | Constant():
+            return arrivals.rate_rps
+    return 0.0

@@ -1,45 +1,174 @@
-"""From what a scenario says to the cost and workload objects that say it to a driver."""
+"""From what a scenario says about cost and workload to the objects that a driver uses."""
 
 from __future__ import annotations
 
+from collections.abc import Sized
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gesim.scenario.schema import Model
+from gesim.core.decisions import NEVER_NS
+from gesim.scenario import costs as spec
+from gesim.scenario.arrivals import mean_rate_rps
+from gesim.scenario.schema import MixEntry, Model
 
-__all__ = ["Costs", "costs_of", "shipped"]
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gesim.cost.base import CostModel
+    from gesim.cost.service import Host, Service, Transfer
+    from gesim.laws import Law
+    from gesim.scenario.scenario import Scenario
+    from gesim.workload.base import Workload
+    from gesim.workload.mix import Kind
+
+__all__ = ["Costs", "costs_of", "make_service", "make_workload", "shipped"]
 
 
+@dataclass(frozen=True)
 class Costs:
-    """PLACEHOLDER until gesim.cost is here."""
+    """All that decides how long a model's batches take.
 
-    def __init__(self, model: Model) -> None:
-        cost: Any = model.cost
-        self.cost = cost
-        self.kind: str = cost.kind
-        self.gears: tuple[int, ...] = () if model.gears in ("any", None) else model.gears
-        self.lengths: tuple[int, ...] = ()
+    Attributes
+    ----------
+    cost : CostModel
+        Compute time; carries gears and lengths.
+    host, transfer : Host, Transfer
+        The terms beside it.
+    jitter : Law or None
+        Multiplier of the compute time.
+    """
 
-    def mean_ns(self, items: int, length: int = 0) -> int:
-        from gesim.errors import ProfileError
-
-        if self.kind == "affine":
-            return int(self.cost.setup_ns + items * self.cost.per_item_ns)
-        if self.kind == "table":
-            if items > max(self.cost.points) and self.cost.extrapolate == "never":
-                raise ProfileError(f"has no point for {items}")
-            return 1
-        return 1
-
-    def written(self) -> dict[str, Any]:
-        return {}
+    cost: CostModel
+    host: Host
+    transfer: Transfer
+    jitter: Law | None
 
 
 def costs_of(model: Model, base: Path) -> Costs:
-    """Make the cost side of a model."""
-    return Costs(model)
+    """Make the cost side of a model.
+
+    Raises
+    ------
+    ProfileError
+        If its profile cannot be found or read, or says something impossible.
+    """
+    from gesim.laws import law_of
+
+    gears = () if model.gears in ("any", None) else model.gears
+    said = model.cost
+    assert said is not None
+    jitter = getattr(said, "jitter", None)
+    return Costs(
+        cost=_inline(said, gears, f"cost of model {model.name!r}"),
+        host=_host(model.host or spec.Host()),
+        transfer=_transfer(model.transfer or spec.Transfer()),
+        jitter=law_of(jitter) if jitter is not None else None,
+    )
+
+
+def _inline(said: Any, gears: tuple[int, ...], name: str) -> CostModel:
+    """Make the cost model that a scenario spells out."""
+    if isinstance(said, spec.Affine):
+        from gesim.cost.affine import Affine
+
+        return Affine(said.setup_ns, said.per_item_ns, gears=gears)
+    if isinstance(said, spec.Work):
+        from gesim.cost.work import Work
+
+        return Work(said.setup_ns, gears=gears)
+    if isinstance(said, spec.Empirical):
+        from gesim.cost.empirical import Empirical
+
+        return Empirical(said.shares, extrapolate=said.extrapolate, gears=gears, name=name)
+    from gesim.cost.table import Table
+
+    points = said.lengths if said.points is None else said.points
+    return Table(points, extrapolate=said.extrapolate, gears=gears, name=name)
+
+
+def _host(said: spec.Host) -> Host:
+    from gesim.cost.service import Host
+    from gesim.laws import law_of
+
+    jitter = law_of(said.jitter) if said.jitter is not None else None
+    return Host(said.dispatch_ns, said.per_item_ns, jitter)
+
+
+def _transfer(said: spec.Transfer) -> Transfer:
+    from gesim.cost.service import Transfer
+
+    return Transfer(
+        said.input_bytes, said.output_bytes, said.bandwidth_bytes_per_s or 0.0, said.latency_ns
+    )
+
+
+def make_service(costs: Costs, rng: Generator) -> Service:
+    """Make the service of a model: what fills in its batches' times."""
+    from gesim.cost.service import Service
+
+    return Service(costs.cost, rng, costs.host, costs.transfer, costs.jitter)
 
 
 def shipped(name: str) -> bool:
     """Tell whether `name` is a shipped profile."""
     return "/" not in name and not name.endswith((".yaml", ".yml"))
+
+
+def make_workload(scenario: Scenario, seed: int) -> tuple[Workload, int]:
+    """Make the workload, and tell about how many requests to expect (0 for unknown).
+
+    Raises
+    ------
+    WorkloadError
+        If a trace cannot be used.
+    """
+    from gesim.workload.build import build_workload
+
+    workload = build_workload(
+        scenario.workload.arrivals,
+        [_kind(scenario, entry) for entry in scenario.workload.mix or (MixEntry(),)],
+        seed,
+        duration_ns=scenario.duration_ns,
+        requests=scenario.requests,
+        base=scenario.base,
+        models=[model.name for model in scenario.models],
+    )
+    return workload, _expected(scenario, workload)
+
+
+def _kind(scenario: Scenario, entry: MixEntry) -> Kind:
+    """Fill in what a mix entry leaves to its model."""
+    from gesim.laws import law_of
+    from gesim.workload.mix import Kind
+
+    names = [model.name for model in scenario.models]
+    index = names.index(entry.model) if entry.model is not None else 0
+    model = scenario.models[index]
+    lengths = costs_of(model, scenario.base).cost.lengths
+    deadline_ns = entry.deadline_ns or model.slo_ns or scenario.slo_ns or NEVER_NS
+    return Kind(
+        model=index,
+        weight=entry.weight,
+        level=entry.priority or model.default_priority_level or model.priority_levels,
+        items=entry.items,
+        length=entry.length or (lengths[0] if len(lengths) == 1 else 0),
+        deadline_ns=deadline_ns,
+        timeout_ns=entry.timeout_ns,
+        work=law_of(entry.work) if entry.work is not None else None,
+    )
+
+
+def _expected(scenario: Scenario, workload: Workload) -> int:
+    """Estimate the number of requests, for progress bars."""
+    arrivals: Any = scenario.workload.arrivals
+    counts = [scenario.requests] if scenario.requests is not None else []
+    if isinstance(workload, Sized):
+        counts.append(len(workload))
+    elif arrivals.process == "bursts":
+        counts.append(len(arrivals.at_ns) * arrivals.size)
+    elif arrivals.process == "mlperf":
+        counts.append((arrivals.queries or 0) * (arrivals.samples_per_query or 1))
+    if scenario.duration_ns is not None:
+        counts.append(round(mean_rate_rps(arrivals) * scenario.duration_ns / 1e9))
+    return min((count for count in counts if count), default=0)

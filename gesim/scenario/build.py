@@ -63,7 +63,7 @@ def build(
                 devices=_instances(scenario, model, copies),
                 service_ns=service.mean_ns,
                 admission=admission,
-                gears=costs.gears,
+                gears=costs.cost.gears,
                 queue_bound=model.queue_bound,
             )
         )

@@ -152,7 +152,7 @@ def entries_of(scenario: Scenario, index: int) -> list[tuple[Path_, MixEntry]]:
 
 def _lengths(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
     model = scenario.models[index]
-    lengths = costs.lengths
+    lengths = costs.cost.lengths
     for path, entry in entries_of(scenario, index):
         if lengths and entry.length is None and _needs_length(scenario, costs):
             known = ", ".join(map(str, lengths))
@@ -172,22 +172,22 @@ def _lengths(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
 def _needs_length(scenario: Scenario, costs: Costs) -> bool:
     """Tell whether requests must say their length: not if a trace may, or there is just one."""
     arrivals: Any = scenario.workload.arrivals
-    return len(costs.lengths) > 1 and arrivals.process != "trace"
+    return len(costs.cost.lengths) > 1 and arrivals.process != "trace"
 
 
 def _traits(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
     for path, entry in entries_of(scenario, index):
         from_trace = scenario.workload.arrivals.process == "trace"
-        if costs.kind == "work" and entry.work is None and not from_trace:
+        if costs.cost.kind == "work" and entry.work is None and not from_trace:
             yield Problem(path, "needs work: the model's cost is the work of its requests")
-        elif costs.kind != "work" and entry.work is not None:
+        elif costs.cost.kind != "work" and entry.work is not None:
             message = f"has no effect: the cost of model {scenario.models[index].name!r} is of "
-            yield Problem((*path, "work"), f"{message}kind {costs.kind}, not work")
+            yield Problem((*path, "work"), f"{message}kind {costs.cost.kind}, not work")
 
 
 def _sizes(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
     """Check batch sizes that can happen against gears and profile points."""
-    model, gears = scenario.models[index], costs.gears
+    model, gears = scenario.models[index], costs.cost.gears
     path: Path_ = ("models", index)
     size = build_policies(scenario, index, 0)[0].max_batch_size
     place: Path_ = (*path, "batching")
@@ -218,7 +218,7 @@ def _sizes(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
     for length in sorted({e.length or 0 for _, e in entries_of(scenario, index)}):
         for items in sizes:
             try:
-                costs.mean_ns(items, length)
+                costs.cost.mean_ns(items, length)
             except ScenarioError as error:
                 yield Problem(where, f"batches of {items} can happen, but {error}", ProfileError)
                 break

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gesim.scenario.fields import Bandwidth, Bytes, CountKey, Strict, TimeNs, chosen_by, complaint
 from gesim.scenario.laws import Jitter
 
 __all__ = ["Cost", "Host", "Transfer"]
+
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
+
+
+def _share(name: str) -> float:
+    return float(Decimal(name[1:]) / 100)
+
+
+def _percentile(value: Any) -> str:
+    match = _PERCENTILE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or float(match[1]) > 100:
+        raise complaint(f"{value!r} is not a quantile; write p0 to p100, like p50 or p99.9")
+    return str(value)
+
+
+Percentile = Annotated[str, BeforeValidator(_percentile), Field(pattern=_PERCENTILE.pattern)]
 
 Points = Annotated[dict[CountKey, TimeNs], Field(min_length=1)]
 
@@ -46,9 +64,20 @@ class Empirical(Strict):
     """Quantiles of the time per batch size, drawn by inversion."""
 
     kind: Literal["empirical"]
-    quantiles: Annotated[dict[CountKey, dict[str, TimeNs]], Field(min_length=1)]
-    """Batch size to quantiles such as ``{p1: 2ms, p50: 3ms, p99: 9ms}``."""
+    quantiles: Annotated[
+        dict[CountKey, Annotated[dict[Percentile, TimeNs], Field(min_length=1)]],
+        Field(min_length=1),
+    ]
+    """Batch size to quantiles such as ``{p1: 2ms, p50: 3ms, p99.9: 9ms}``."""
     extrapolate: Literal["never", "linear"] = "never"
+
+    @property
+    def shares(self) -> dict[int, dict[float, int]]:
+        """Batch size to quantiles in ns, by probability in 0..1."""
+        return {
+            size: {_share(name): time_ns for name, time_ns in points.items()}
+            for size, points in self.quantiles.items()
+        }
 
 
 class Work(Strict):

@@ -33,7 +33,7 @@ def _model(scenario: Scenario, index: int, data: dict[str, Any]) -> dict[str, An
     costs = costs_of(model, scenario.base)
     if model.profile is not None and not shipped(model.profile):
         data["profile"] = str((scenario.base / Path(model.profile).expanduser()).resolve())
-    data["gears"] = list(costs.gears) or "any"
+    data["gears"] = list(costs.cost.gears) or "any"
     data["instance_group"]["devices"] = list(
         model.instance_group.devices or [device.name for device in scenario.devices]
     )
@@ -45,7 +45,6 @@ def _model(scenario: Scenario, index: int, data: dict[str, Any]) -> dict[str, An
         from gesim.units import write_time
 
         data["slo"] = write_time(scenario.slo_ns)
-    data.update(costs.written())
     for kind, spec in specs(scenario, index).items():
         queued = queue_policy(scenario, index)
         if kind == "admission":
