@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -28,6 +28,7 @@ __all__ = [
     "TwoPoint",
     "Uniform",
     "UniformCount",
+    "law_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -203,17 +204,30 @@ class Draws:
         Used by nobody else.
     """
 
-    BLOCK = 4096
+    BLOCK = 16384
 
     def __init__(self, law: Law, rng: Generator) -> None:
         self.law = law
         self._rng = rng
+        self._rest: Floats = np.empty(0)
         self._values: list[float] = []
         self._next = 0
 
     def block(self) -> Floats:
         """Draw the next whole block (only while `next` has not been used)."""
         return self.law.sample(self._rng, self.BLOCK)
+
+    def take(self, n: int) -> Floats:
+        """Return the next `n` draws; do not mix with `next` and `block`."""
+        parts = [self._rest[:n]]
+        self._rest = self._rest[n:]
+        missing = n - len(parts[0])
+        while missing > 0:
+            self._rest = self.block()
+            parts.append(self._rest[:missing])
+            self._rest = self._rest[missing:]
+            missing -= len(parts[-1])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def next(self) -> float:
         """Return the next draw."""
@@ -223,3 +237,39 @@ class Draws:
         value = self._values[self._next]
         self._next += 1
         return value
+
+
+def law_of(spec: Any) -> Law:
+    """Make the law that a scenario names.
+
+    Parameters
+    ----------
+    spec : object
+        With a `law` name and the law's parameters as attributes; times end in ``_ns``. Jitter
+        laws have no mean (it is 1), and `uniform` jitter has a `spread`.
+    """
+    name = spec.law
+    mean = getattr(spec, "mean_ns", getattr(spec, "mean", 1.0))
+    if name == "constant":
+        return Constant(getattr(spec, "value_ns", getattr(spec, "value", 1.0)))
+    if name == "exponential":
+        return Exponential(mean)
+    if name == "uniform":
+        if hasattr(spec, "spread"):
+            return Uniform(1 - spec.spread, 1 + spec.spread)
+        if hasattr(spec, "low_ns"):
+            return Uniform(spec.low_ns, spec.high_ns)
+        return UniformCount(spec.low, spec.high)
+    if name == "lognormal":
+        return Lognormal(mean, spec.cv)
+    if name == "gamma":
+        return Gamma(mean, spec.cv)
+    if name == "erlang":
+        return Erlang(mean, spec.stages)
+    if name == "two_point":
+        return TwoPoint(spec.low_ns, spec.high_ns, spec.high_probability)
+    if name == "hyperexponential":
+        return Hyperexponential(tuple(spec.means_ns), spec.first_probability)
+    if name == "geometric":
+        return Geometric(spec.mean)
+    raise ValueError(f"law {name!r} is unknown")

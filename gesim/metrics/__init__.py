@@ -1,0 +1,1 @@
+"""What a run is measured by: records, summaries, intervals, histograms."""

@@ -112,6 +112,7 @@ class _Run:
 
     def _send(self, chunk: Chunk, first_client: int) -> None:
         """Schedule the requests of a chunk, one a client, to reach their queues."""
+        self.sink.arrivals(chunk)
         for request in _requests(chunk, self.requests, self.system.receive_ns):
             request.client = first_client
             first_client += 1
@@ -142,6 +143,7 @@ class _Run:
     def _open(self, chunks: Iterator[Chunk]) -> Iterator[_Arrivals]:
         for chunk in chunks:
             if len(chunk):
+                self.sink.arrivals(chunk)
                 requests = _requests(chunk, self.requests, self.system.receive_ns)
                 self.requests += len(requests)
                 times_ns = (chunk.arrival_ns + self.system.receive_ns).tolist()

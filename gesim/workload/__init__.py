@@ -1,0 +1,1 @@
+"""Where requests come from: arrival processes, closed loops, traces, and what requests ask for."""

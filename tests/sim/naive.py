@@ -76,6 +76,9 @@ class Collect:
     batches: list = field(default_factory=list)
     lost: list = field(default_factory=list)
 
+    def arrivals(self, chunk):
+        pass
+
     def batch(self, batch):
         self.batches.append(batch)
 
