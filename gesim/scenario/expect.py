@@ -45,6 +45,7 @@ METRICS: dict[str, str] = {
     "utilisation": "share",
     "padding_ratio": "share",
     "mean_batch": "number",
+    "request_mean_batch": "number",
     "mean_queue_length": "number",
     "max_queue_length": "number",
     "requests": "number",
@@ -57,6 +58,12 @@ METRICS: dict[str, str] = {
     "batches": "number",
 }
 """Metrics of a summary and what they measure."""
+
+_UNITS = {"time": "_ns", "rate": "_rps", "share": "", "number": ""}
+"""What a summary appends to a metric's name."""
+
+_OF_BATCHES = {"utilisation", "padding_ratio", "mean_batch", "request_mean_batch", "batches"}
+"""Metrics of batches, which have no priority level."""
 
 _READ = {
     "time": parse_time_ns,
@@ -164,6 +171,8 @@ def _metric(name: str, models: Sequence[str], levels: int) -> tuple[str, str]:
         near = suggest(metric, METRICS)
         hint = near or f" (such as latency_p99, throughput, mean_batch; all: {', '.join(METRICS)})"
         raise ScenarioError(f"there is no metric {metric!r}{hint}")
+    if scope not in ("", *models) and metric in _OF_BATCHES:
+        raise ScenarioError(f"{scope} has no {metric}: batches have no priority level")
     return scope, metric
 
 
@@ -175,10 +184,23 @@ def parse_expectations(scenario: Scenario) -> tuple[list[Expectation], list[Prob
     problems: list[Problem] = []
     for i, text in enumerate(scenario.expect):
         try:
-            good.append(parse_expectation(text, models, levels))
+            read = parse_expectation(text, models, levels)
+            if read.metric.startswith("goodput") and not _has_target(scenario):
+                raise ScenarioError(f"{read.metric} needs a latency target: give slo, like 50ms")
+            good.append(read)
         except ScenarioError as error:
             problems.append(Problem(("expect", i), str(error)))
     return good, problems
+
+
+def _has_target(scenario: Scenario) -> bool:
+    mix = scenario.workload.mix or ()
+    return (
+        scenario.slo_ns is not None
+        or any(model.slo_ns is not None for model in scenario.models)
+        or any(entry.deadline_ns is not None for entry in mix)
+        or scenario.workload.arrivals.process == "trace"  # it may bring deadlines
+    )
 
 
 def check_expectations(scenario: Scenario, summary: Mapping[str, Any]) -> list[Checked]:
@@ -201,5 +223,10 @@ def check_expectations(scenario: Scenario, summary: Mapping[str, Any]) -> list[C
 
 
 def measured_value(summary: Mapping[str, Any], expectation: Expectation) -> float | None:
-    """Find what an expectation is about in a summary; None if it is not there."""
-    return None
+    """Find what an expectation is about in a summary; None if it has no value there."""
+    section: Any = summary.get("all", {})
+    if expectation.scope:
+        by_model = summary.get("models", {})
+        section = by_model.get(expectation.scope, summary.get("levels", {}).get(expectation.scope))
+    value = (section or {}).get(expectation.metric + _UNITS[METRICS[expectation.metric]])
+    return float(value) if isinstance(value, int | float) else None

@@ -58,7 +58,8 @@ def _policy(scenario: Scenario, kind: str, spec: Any, queued: bool) -> dict[str,
     built = build_one(scenario, kind, spec, queue_policy=queued)
     described = describe_policy(kind, built)
     # A seed that the scenario leaves open comes from the run's seed: leave it open.
-    if not (isinstance(spec, dict) and "seed" in spec) and isinstance(spec, str | dict):
+    given = spec if isinstance(spec, dict) else {"policy": spec}
+    if "seed" not in given and isinstance(given["policy"], str | type):
         described.pop("seed", None)
     return described
 

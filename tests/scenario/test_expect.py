@@ -5,7 +5,12 @@ import math
 import pytest
 
 from gesim.errors import ScenarioError
-from gesim.scenario.expect import METRICS, parse_expectation
+from gesim.metrics.recorder import Recorder
+from gesim.metrics.records import Facts
+from gesim.metrics.summary import summarise
+from gesim.scenario.build import build
+from gesim.scenario.expect import METRICS, check_expectations, parse_expectation
+from gesim.scenario.load import Scenario
 
 
 def expectation(text):
@@ -54,6 +59,7 @@ def test_reading(text, scope, metric, op, value, tolerance):
         ("mean_batch < 8 +- 5%", "operator < takes no tolerance"),
         ("mean_batch ~ 8 +- many", "'many' is not a number"),
         ("level3.latency_p99 < 5ms", "no model or level 'level3'"),
+        ("level1.mean_batch > 5", "batches have no priority level"),
         ("resnt.latency_p99 < 5ms", "did you mean 'resnet'?"),
     ],
 )
@@ -89,3 +95,65 @@ def test_showing():
 
 def test_metric_names_are_distinct_from_scopes():
     assert not [name for name in METRICS if "." in name]
+
+
+DATA = {
+    "schema": 1,
+    "requests": 10,
+    "slo": "5ms",
+    "models": [{"name": "m", "cost": {"kind": "affine", "setup": "2ms", "per_item": "1ms"}}],
+    "workload": {"arrivals": {"process": "constant", "rate": "100/s"}},
+}
+
+
+def run(data):
+    scenario = Scenario.from_dict(data)
+    system = build(scenario)
+    facts = Facts(models=("m",), devices=("device",), instances=((0, 0),), slo_ns=(5_000_000,))
+    recorder = Recorder(facts)
+    chunks = list(system.workload.chunks())
+    for chunk in chunks:
+        recorder.arrivals(chunk)
+    return scenario, summarise(recorder.records(10**9), facts)
+
+
+def test_every_metric_is_in_the_summary():
+    expect = [
+        f"{scope}{name} >= {({'time': '0ms', 'rate': '0/s', 'share': '0%', 'number': '0'})[kind]}"
+        for name, kind in METRICS.items()
+        for scope in ("", "m.")
+    ]
+    scenario, summary = run({**DATA, "expect": expect})
+    for scope in (summary["all"], summary["models"]["m"]):
+        for name, kind in METRICS.items():
+            assert name + {"time": "_ns", "rate": "_rps"}.get(kind, "") in scope
+    checked = check_expectations(scenario, summary)
+    assert [c.text for c in checked] == expect
+
+
+def test_checking():
+    expect = [
+        "latency_p99 <= 15ms",
+        "m.latency_p99 > 15ms",
+        "level1.throughput ~ 99/s +- 2%",
+        "mean_batch == 2",
+    ]
+    scenario = Scenario.from_dict({**DATA, "expect": expect})
+    section = {"latency_p99_ns": 14_230_000, "throughput_rps": 100.0, "mean_batch": None}
+    summary = {"all": section, "models": {"m": section}, "levels": {"level1": section}}
+    assert check_expectations(scenario, summary) == [
+        (expect[0], True, "14.2 ms"),
+        (expect[1], False, "14.2 ms"),
+        (expect[2], True, "100/s"),
+        (expect[3], False, "no value"),
+    ]
+
+
+def test_goodput_needs_a_target():
+    data = {**DATA, "expect": ["goodput_ratio > 99%"]}
+    assert Scenario.from_dict(data).expect
+    del data["slo"]
+    with pytest.raises(ScenarioError, match="goodput_ratio needs a latency target"):
+        Scenario.from_dict(data)
+    for where in ({"models": [{**DATA["models"][0], "slo": "5ms"}]},):
+        assert Scenario.from_dict({**data, **where}).expect
