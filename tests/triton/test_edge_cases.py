@@ -8,13 +8,12 @@ Times in ms. A real server adds 1 to 3 ms of client and front end to what stands
 from __future__ import annotations
 
 import pytest
+from bench_batcher import MS, at_once, run
 
 from gesim.errors import PolicyError
 from gesim.policies.admission.bounded_queue import BoundedQueue
 from gesim.policies.admission.queue_timeout import QueueTimeout
 from gesim.policies.batching.preferred_size import PreferredSize
-
-from bench_batcher import MS, at_once, run
 
 DELAY = 50 * MS
 VERSIONS = ("2.42", "2.51", "fixed")
@@ -128,18 +127,14 @@ def test_g_timeout_is_seen_at_the_poll_only():
 def test_g_timeout_is_seen_when_a_batch_is_formed():
     policy = batcher(1, (), 0, lost_wakeup="never", queue_policy=True)
     timeout = QueueTimeout(150 * MS, expiry="lazy", override="shorter")
-    seen = run(
-        policy, [0, 1], timeouts_ms=[0, 20], setup_ms=98, item_ms=0, admission=[timeout]
-    )
+    seen = run(policy, [0, 1], timeouts_ms=[0, 20], setup_ms=98, item_ms=0, admission=[timeout])
     assert seen.left == [(1, 98)]  # measured: 98 ms for a timeout of 20
 
 
 def test_g_override_without_a_default_is_ignored():
     policy = batcher(1, (), 0, queue_policy=True)
     timeout = QueueTimeout(0, expiry="lazy", override="shorter")
-    seen = run(
-        policy, [0, 1], timeouts_ms=[0, 10], setup_ms=340, item_ms=0, admission=[timeout]
-    )
+    seen = run(policy, [0, 1], timeouts_ms=[0, 10], setup_ms=340, item_ms=0, admission=[timeout])
     assert not seen.left  # measured: 10 ms override, 340 ms wait, no rejection
 
 
@@ -163,7 +158,7 @@ def test_h_delayed_requests_run_after_their_level_and_before_lower_ones(version)
 def test_i_requests_being_run_do_not_count_in_the_bound(version):
     policy = batcher(8, (), 0, version, queue_policy=True)
     seen = run(policy, at_once(12), admission=[BoundedQueue(4)])
-    assert [id for id, _ in seen.left] == [5, 6, 7, 8, 9, 10, 11]
+    assert [left for left, _ in seen.left] == [5, 6, 7, 8, 9, 10, 11]
     assert seen.sizes == [1, 4]
 
 
@@ -227,8 +222,6 @@ def test_every_request_is_answered_whatever_the_sizes(version):
                     8, preferred, delay_ms * MS, version,
                     lost_wakeup="probability", queue_policy=queue_policy,
                 )  # fmt: skip
-                seen = run(
-                    policy, times, items=items, instances=instances, setup_ms=1, item_ms=0.3
-                )
+                seen = run(policy, times, items=items, instances=instances, setup_ms=1, item_ms=0.3)
                 assert sum(seen.sizes) == sum(items)
                 assert max(seen.sizes) <= 8
