@@ -67,6 +67,20 @@ SIZE_BYTES: dict[str, int] = {
 
 BITS: dict[str, int] = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
 
+_OTHER_WORDS: dict[str, str] = {
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "usecs", "micros", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+    **dict.fromkeys(("rps", "qps", "/sec", "/second", "per second", "per s", "hz"), "/s"),
+    **dict.fromkeys(("/m", "rpm", "/minute"), "/min"),
+    **{prefix: f"{prefix.upper()}iB" for prefix in "kmgt"},
+    **{f"{prefix}bps": f"{prefix.upper()}bit/s" for prefix in "mgt"},
+}
+"""What people write instead (in lower case), and the unit to suggest."""
+
 LATEST_NS = 1 << 62
 """Times beyond this (146 years) would not fit the integers of the records."""
 
@@ -272,7 +286,7 @@ def _wrong_unit(
         return ScenarioError(
             f"{_shown(value)} has no unit; {what} needs one, like {_plain(number)}{usual}"
         )
-    near = suggest(unit, options)
+    near = suggest(_OTHER_WORDS.get(unit.lower(), unit), options)
     known = ", ".join(u for u in options if u.isascii())
     return ScenarioError(f"{_shown(value)} is not {what}: unknown unit {unit!r}{near} ({known})")
 

@@ -56,15 +56,30 @@ def costs_of(model: Model, base: Path) -> Costs:
     from gesim.laws import law_of
 
     gears = () if model.gears in ("any", None) else model.gears
-    said = model.cost
-    assert said is not None
-    jitter = getattr(said, "jitter", None)
+    if model.cost is not None:
+        cost = _inline(model.cost, gears, f"cost of model {model.name!r}")
+        jitter = getattr(model.cost, "jitter", None)
+    else:
+        cost, jitter = _from_profile(model, base), model.jitter
     return Costs(
-        cost=_inline(said, gears, f"cost of model {model.name!r}"),
+        cost=cost,
         host=_host(model.host or spec.Host()),
         transfer=_transfer(model.transfer or spec.Transfer()),
         jitter=law_of(jitter) if jitter is not None else None,
     )
+
+
+def _from_profile(model: Model, base: Path) -> CostModel:
+    """Make the cost model of a profile, with the scenario's gears if it names any."""
+    from gesim.cost.profile import load_profile
+    from gesim.cost.table import Table
+
+    assert model.profile is not None
+    profile = load_profile(model.profile, base)
+    gears = profile.gears if model.gears is None else () if model.gears == "any" else model.gears
+    points: Any = profile.points if profile.lengths else profile.points[0]
+    name = f"profile {profile.name}"
+    return Table(points, extrapolate=model.extrapolate or "never", gears=gears, name=name)
 
 
 def _inline(said: Any, gears: tuple[int, ...], name: str) -> CostModel:
@@ -111,7 +126,7 @@ def make_service(costs: Costs, rng: Generator) -> Service:
 
 
 def shipped(name: str) -> bool:
-    """Tell whether `name` is a shipped profile."""
+    """Tell whether a profile is named, not given as a file."""
     return "/" not in name and not name.endswith((".yaml", ".yml"))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gesim.errors import GesimError, ProfileError, ScenarioError
+from gesim.errors import GesimError, ProfileError, ScenarioError, WorkloadError
 from gesim.registry import Problem
-from gesim.scenario.arrivals import Closed, MlPerf, ends_by_itself
+from gesim.scenario.arrivals import Closed, MlPerf, Trace, ends_by_itself
 from gesim.scenario.bind import Costs, costs_of
 from gesim.scenario.expect import parse_expectations
 from gesim.scenario.policies import build_policies
@@ -34,7 +35,7 @@ def check(scenario: Scenario, *, policies_sound: bool) -> list[Problem]:
     policies_sound : bool
         Whether every policy could be built; if not, what depends on them is not checked.
     """
-    problems = [*_names(scenario), *_end(scenario), *_mix(scenario)]
+    problems = [*_names(scenario), *_end(scenario), *_mix(scenario), *_trace(scenario)]
     for i, model in enumerate(scenario.models):
         path: Path_ = ("models", i)
         problems += _priorities(model, path)
@@ -88,7 +89,7 @@ def _mix(scenario: Scenario) -> Iterator[Problem]:
     names = [model.name for model in scenario.models]
     mix = scenario.workload.mix
     if mix is None:
-        if len(names) > 1:
+        if len(names) > 1 and scenario.workload.arrivals.process != "trace":
             message = f"needs mix: with {len(names)} models it is open which one requests ask for"
             yield Problem(("workload",), message)
         return
@@ -104,6 +105,18 @@ def _mix(scenario: Scenario) -> Iterator[Problem]:
             model = next(m for m in scenario.models if entry.model in (None, m.name))
             if entry.priority is not None and entry.priority > model.priority_levels:
                 yield Problem((*path, "priority"), _beyond(entry.priority, model))
+
+
+def _trace(scenario: Scenario) -> Iterator[Problem]:
+    """Look for the trace file now: a run should not start to find it missing."""
+    arrivals = scenario.workload.arrivals
+    if not isinstance(arrivals, Trace):
+        return
+    path = scenario.base / Path(arrivals.file).expanduser()
+    if not path.is_file():
+        names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        message = f"there is no file {path}{suggest(path.name, names)}"
+        yield Problem(("workload", "arrivals", "file"), message, WorkloadError)
 
 
 def _beyond(level: int, model: Model) -> str:

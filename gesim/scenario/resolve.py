@@ -9,6 +9,7 @@ from gesim.registry import describe_policy
 from gesim.scenario.bind import costs_of, shipped
 from gesim.scenario.check import entries_of
 from gesim.scenario.policies import build_one, queue_policy, specs
+from gesim.units import write_time
 
 if TYPE_CHECKING:
     from gesim.scenario.scenario import Scenario
@@ -42,8 +43,6 @@ def _model(scenario: Scenario, index: int, data: dict[str, Any]) -> dict[str, An
     if model.default_priority_level is None:
         data["default_priority_level"] = model.priority_levels
     if model.slo_ns is None and "slo" not in data and scenario.slo_ns is not None:
-        from gesim.units import write_time
-
         data["slo"] = write_time(scenario.slo_ns)
     for kind, spec in specs(scenario, index).items():
         queued = queue_policy(scenario, index)
@@ -79,7 +78,10 @@ def _workload(scenario: Scenario, data: dict[str, Any]) -> dict[str, Any]:
         path = ("workload", "mix", i) if scenario.workload.mix else ("workload",)
         model = places[path]
         level = model.default_priority_level or model.priority_levels
-        mix.append({"model": model.name, "priority": level, **entry})
+        filled = {"model": model.name, "priority": level, **entry}
+        if arrivals["process"] == "trace" and "priority" not in entry:
+            del filled["priority"]  # the trace may bring its own
+        mix.append(filled)
     data["mix"] = mix
     return data
 

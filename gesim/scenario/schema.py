@@ -15,7 +15,7 @@ from gesim.errors import ScenarioError
 from gesim.scenario.arrivals import Arrivals
 from gesim.scenario.costs import Cost, Host, Transfer
 from gesim.scenario.fields import Count, Number, PositiveTime, Strict, TimeNs, complaint
-from gesim.scenario.laws import TimeLaw
+from gesim.scenario.laws import Jitter, TimeLaw
 from gesim.units import parse_ratio, parse_time_ns, write_time
 
 __all__ = [
@@ -130,6 +130,11 @@ class Model(Strict):
     profile: str | None = None
     """A shipped profile's name, or a file beside the scenario."""
     cost: Cost | None = None
+    """What a batch costs, spelled out instead of a profile."""
+    extrapolate: Literal["never", "linear"] | None = None
+    """With a profile: what a size outside its points does; never by default."""
+    jitter: Jitter | None = None
+    """With a profile: what its mean times are multiplied with; nothing by default."""
     gears: Annotated[
         Any,
         AfterValidator(_gears),
@@ -162,6 +167,9 @@ class Model(Strict):
         if (self.profile is None) == (self.cost is None):
             both = "has both" if self.cost is not None else "needs"
             raise complaint(f"model {self.name!r} {both} profile (a name or a file) or cost")
+        for key in ("extrapolate", "jitter"):
+            if self.cost is not None and getattr(self, key) is not None:
+                raise complaint(f"{key} goes with a profile; write it inside cost")
         return self
 
 
@@ -251,4 +259,3 @@ class Document(Strict):
     frontend: Frontend = Frontend()
     expect: tuple[str, ...] = ()
     """What must hold after the run, like ``latency_p99 <= 15ms``."""
-    report: dict[str, Any] | None = None

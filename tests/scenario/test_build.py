@@ -10,7 +10,7 @@ import pytest
 from gesim.core.decisions import NEVER_NS, Dispatch
 from gesim.core.policy import BatchingPolicy
 from gesim.core.request import Batch, Request
-from gesim.errors import ScenarioError
+from gesim.errors import ProfileError, ScenarioError, WorkloadError
 from gesim.rng import derived_seed
 from gesim.scenario.build import build
 from gesim.scenario.load import Scenario
@@ -277,3 +277,67 @@ def test_every_cost_builds(kind):
     if kind == "work":
         assert batch.compute_ns == 4_000_000
     assert Scenario.from_dict(scenario.resolved()) == scenario
+
+
+PROFILE = """\
+profile: 1
+name: mine
+model: M
+device: D
+curves:
+  - {source: nowhere, throughput: {1: 500/s, 8: 1000/s}}
+"""
+
+
+def profiled(tmp_path, **model):
+    (tmp_path / "mine.yaml").write_text(PROFILE)
+    data = {
+        "schema": 1,
+        "requests": 10,
+        "models": [{"name": "m", "profile": "mine.yaml", **model}],
+        "batching": {"policy": "greedy", "max_batch_size": 8},
+        "workload": {"arrivals": {"process": "poisson", "rate": "1/s"}},
+    }
+    return Scenario.from_dict(data, base=tmp_path)
+
+
+def test_profiles(tmp_path):
+    scenario = profiled(tmp_path)
+    service = build(scenario).services[0]
+    assert service.gears == (1, 8)
+    assert (service.mean_ns(1), service.mean_ns(3)) == (2_000_000, 8_000_000)
+    resolved = scenario.resolved()
+    assert resolved["models"][0]["profile"] == str(tmp_path / "mine.yaml")
+    assert resolved["models"][0]["gears"] == [1, 8]
+    assert Scenario.from_dict(resolved) == scenario
+    free = profiled(tmp_path, gears="any")
+    assert build(free).services[0].gears == ()
+    jittery = profiled(tmp_path, jitter={"law": "lognormal", "cv": 0.1})
+    assert build(jittery).services[0].jitter is not None
+    assert Scenario.from_dict(jittery.resolved()) == jittery
+
+
+def test_profiles_that_do_not_fit(tmp_path):
+    with pytest.raises(ProfileError, match="16 can happen, but profile mine"):
+        profiled(tmp_path, gears=[16])
+    assert build(profiled(tmp_path, gears=[16], extrapolate="linear"))
+    with pytest.raises(ProfileError, match=r"models\[0\]\.profile: there is no profile file"):
+        profiled(tmp_path, profile="yours.yaml")
+    with pytest.raises(ProfileError, match="did you mean 'resnet101_310p3'"):
+        profiled(tmp_path, profile="resnet101_310p")
+    with pytest.raises(ScenarioError, match="jitter goes with a profile; write it inside cost"):
+        profiled(tmp_path, profile=None, cost=COST, jitter={"law": "exponential"})
+
+
+def test_trace_files_are_looked_for_at_once(tmp_path):
+    (tmp_path / "trace.csv").write_text("arrival_ns\n1\n")
+    data = {
+        "schema": 1,
+        "models": [{"name": "m", "cost": COST}],
+        "workload": {"arrivals": {"process": "trace", "file": "trac.csv"}},
+    }
+    with pytest.raises(WorkloadError, match=r"there is no file .*did you mean 'trace\.csv'"):
+        Scenario.from_dict(data, base=tmp_path)
+    data["workload"]["arrivals"]["file"] = "trace.csv"
+    scenario = Scenario.from_dict(data, base=tmp_path)
+    assert scenario.resolved()["workload"]["arrivals"]["file"] == str(tmp_path / "trace.csv")

@@ -56,7 +56,6 @@ workload:
 frontend: {receive: 50us, respond: 10us}
 expect:
   - a.latency_p99 <= 15ms
-report: {title: Full}
 """
 
 
