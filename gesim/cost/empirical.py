@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 from gesim.errors import ProfileError
@@ -103,6 +104,6 @@ def _quantile(points: list[tuple[float, int]], probability: float) -> float:
 def _mean(points: list[tuple[float, int]]) -> float:
     """Mean of the law: mass below the first and above the last quantile sits on them."""
     total = points[0][0] * points[0][1] + (1 - points[-1][0]) * points[-1][1]
-    for (p0, t0), (p1, t1) in zip(points, points[1:], strict=False):
+    for (p0, t0), (p1, t1) in pairwise(points):
         total += (p1 - p0) * (t0 + t1) / 2
     return total

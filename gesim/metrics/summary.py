@@ -64,10 +64,18 @@ def summarise(records: Records, facts: Facts) -> dict[str, Any]:
     everything = np.ones(len(records), np.bool_)
     every_batch = np.ones(len(records.batch_model), np.bool_)
     summary: dict[str, Any] = {
-        "all": _section(records, facts, counted, window, everything, every_batch),
+        "all": _section(
+            records, facts, counted, window, everything, every_batch, len(facts.instances)
+        ),
         "models": {
             name: _section(
-                records, facts, counted, window, records.model == i, records.batch_model == i
+                records,
+                facts,
+                counted,
+                window,
+                records.model == i,
+                records.batch_model == i,
+                sum(model == i for model, _ in facts.instances),
             )
             for i, name in enumerate(facts.models)
         },
@@ -128,6 +136,7 @@ def _section(
     window: tuple[int, int],
     mine: Mask,
     batches: Mask | None,
+    instances: int = 0,
 ) -> dict[str, Any]:
     """Summarise some of the requests, and the batches that are all theirs if there are any."""
     chosen = np.flatnonzero(mine & counted)
@@ -153,7 +162,7 @@ def _section(
     section |= _goodput(records, facts, chosen, answered, length_s)
     section |= _queue(records, facts, window, mine)
     if batches is not None:
-        section |= _batches(records, window, batches)
+        section |= _batches(records, window, batches, instances)
     return section
 
 
@@ -212,7 +221,7 @@ def _points(sample: Int, ordered: Int) -> list[tuple[str, float | None, Any]]:
 def _goodput(
     records: Records, facts: Facts, chosen: Int, answered: Int, length_s: float
 ) -> dict[str, Any]:
-    """Requests answered within their own deadline, or else their model's target."""
+    """Count answers within the request's own deadline, or else its model's target."""
     slo = np.asarray(facts.slo_ns or (0,) * len(facts.models), np.int64)
 
     def due(ids: Int) -> Int:
@@ -233,7 +242,7 @@ def _goodput(
 
 
 def _queue(records: Records, facts: Facts, window: tuple[int, int], mine: Mask) -> dict[str, Any]:
-    """Requests waiting: time average over the window, and maximum."""
+    """Measure how many requests wait: time average over the window, and maximum."""
     start, end = window
     entered = records.arrival_ns[mine] + facts.receive_ns
     left = np.maximum(records.start_ns[mine], entered)
@@ -248,7 +257,9 @@ def _queue(records: Records, facts: Facts, window: tuple[int, int], mine: Mask) 
     return {"mean_queue_length": waited / (end - start), "max_queue_length": longest}
 
 
-def _batches(records: Records, window: tuple[int, int], batches: Mask) -> dict[str, Any]:
+def _batches(
+    records: Records, window: tuple[int, int], batches: Mask, instances: int
+) -> dict[str, Any]:
     """Batches that start behind the warm-up: sizes, gears, padding."""
     chosen = batches & (records.batch_start_ns >= window[0])
     items = records.batch_items[chosen]
@@ -262,7 +273,7 @@ def _batches(records: Records, window: tuple[int, int], batches: Mask) -> dict[s
         "padding_ratio": (run - int(items.sum())) / run if run else None,
         "batch_histogram": _histogram(items),
         "gear_histogram": _histogram(gears),
-        "utilisation": _utilisation(records, window, batches),
+        "utilisation": _utilisation(records, window, batches, instances),
     }
 
 
@@ -276,14 +287,16 @@ def _busy_ns(records: Records, window: tuple[int, int], batches: Mask) -> Int:
     overlap = np.minimum(records.batch_finish_ns[batches], end) - np.maximum(
         records.batch_start_ns[batches], start
     )
-    return np.maximum(overlap, 0)
+    busy: Int = np.maximum(overlap, 0)
+    return busy
 
 
-def _utilisation(records: Records, window: tuple[int, int], batches: Mask) -> float | None:
-    """Busy share of the instances that these batches ran on, averaged over them."""
+def _utilisation(
+    records: Records, window: tuple[int, int], batches: Mask, instances: int
+) -> float | None:
+    """Busy share of the time, averaged over the instances."""
     if window[1] <= window[0]:
         return None
-    instances = len(np.unique(records.batch_instance[batches])) or 1
     busy = _busy_ns(records, window, batches)
     return fsum(busy.tolist()) / (window[1] - window[0]) / instances
 
