@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def request_frame(records: Records, facts: Facts, replication: int = 0) -> pd.Da
         {
             "replication": np.full(len(records), replication),
             "id": np.arange(len(records)),
-            "model": pd.Categorical.from_codes(records.model, categories=list(facts.models)),
+            "model": _named(records.model, facts.models),
             "level": records.level,
             "items": records.items,
             "length": records.length,
@@ -46,10 +47,8 @@ def request_frame(records: Records, facts: Facts, replication: int = 0) -> pd.Da
             "transfer_ns": of_batch(records.input_ns + records.output_ns),
             "compute_ns": of_batch(records.compute_ns),
             "batch": records.batch,
-            "outcome": pd.Categorical.from_codes(
-                records.outcome, categories=[outcome.name.lower() for outcome in Outcome]
-            ),
-            "reason": pd.Categorical.from_codes(records.reason, categories=records.reasons),
+            "outcome": _named(records.outcome, [outcome.name.lower() for outcome in Outcome]),
+            "reason": _named(records.reason, records.reasons),
         }
     )
 
@@ -60,11 +59,9 @@ def batch_frame(records: Records, facts: Facts, replication: int = 0) -> pd.Data
         {
             "replication": np.full(len(records.batch_model), replication),
             "id": np.arange(len(records.batch_model)),
-            "model": pd.Categorical.from_codes(records.batch_model, categories=list(facts.models)),
+            "model": _named(records.batch_model, facts.models),
             "instance": records.batch_instance,
-            "device": pd.Categorical.from_codes(
-                records.batch_device, categories=list(facts.devices)
-            ),
+            "device": _named(records.batch_device, facts.devices),
             "requests": records.batch_count,
             "items": records.batch_items,
             "gear": records.batch_gear,
@@ -77,6 +74,11 @@ def batch_frame(records: Records, facts: Facts, replication: int = 0) -> pd.Data
             "finish_ns": records.batch_finish_ns,
         }
     )
+
+
+def _named(codes: Any, names: Sequence[str]) -> pd.Categorical:
+    """Turn codes into names."""
+    return pd.Categorical.from_codes(codes, categories=pd.Index(list(names), dtype="object"))
 
 
 def summary_frame(summary: dict[str, Any]) -> pd.DataFrame:

@@ -140,4 +140,4 @@ def _checked(system: System) -> None:
     """Put the invariant checker between the driver and the scheduler."""
     from gesim.core.invariants import CheckedScheduler
 
-    system.scheduler = CheckedScheduler.of(system.scheduler)
+    system.scheduler = CheckedScheduler.watching(system.scheduler)
