@@ -45,10 +45,10 @@ def test_a_sends_everything_even_if_a_preferred_prefix_exists(version):
     assert late  # up to max_batch_size, though 4 is preferred
 
 
-def test_a_payload_handed_over_late_stays_open():
-    # D=5: the second request is handed over alone at 6, and more join it before 10.17.
-    seen = run(batcher(8, (), 5 * MS, "fixed"), [0, 6, 11.5, 12, 13], setup_ms=12.4)
-    assert seen.ids == [[0], [1, 2, 3, 4]]
+def test_a_payload_handed_over_late_stays_open(version):
+    # 1 is handed over alone at 11 and still open when seven more fill the queue up to 8.
+    seen = run(batcher(8, (), 5 * MS, version), [0, 6, *at_once(8, 12)], setup_ms=12.4)
+    assert seen.sizes[:2] == [1, 8]
 
 
 # ---- B: no delay -----------------------------------------------------------------------
@@ -194,7 +194,33 @@ def test_k_order_is_the_order_of_enqueueing(version):
     assert [i for ids in seen.ids for i in ids] == list(range(9))
 
 
-# ---- merging, slots, errors --------------------------------------------------------------
+# ---- sleep, merging, slots, errors --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "batches"),
+    [
+        ("2.42", [[0], [1], [2, 3, 4]]),
+        ("2.51", [[0], [1], [2, 3, 4]]),
+        ("fixed", [[0], [1, 2, 3, 4]]),
+    ],
+)
+def test_an_open_payload_grows_only_when_the_batcher_is_awake(version, batches):
+    # 1 is handed over alone when its delay ends at 11. The batcher then sleeps until 8 are
+    # queued or the instance takes it, which is when the first batch ends at 19.
+    seen = run(batcher(8, (), 5 * MS, version), [0, 6, 11.5, 12, 13], setup_ms=12.4)
+    assert seen.ids == batches
+
+
+def test_payloads_that_waited_past_the_delay_merge(version):
+    # 2 start at once; the other four are in two payloads when the instance is free again.
+    seen = run(batcher(8, (2,), 5 * MS, version), at_once(6))
+    assert seen.sizes == [2, 4]
+
+
+def test_payloads_do_not_merge_before_the_delay_is_over():
+    seen = run(batcher(8, (2,), 20 * MS, "fixed"), at_once(6))
+    assert seen.sizes == [2, 2, 2]
 
 
 def test_hand_over_stops_at_two_payloads_an_instance():

@@ -67,3 +67,12 @@ def test_full_queue_cuts_throughput_to_a_quarter_under_2_51(lost):
 def test_full_queue_costs_nothing_without_lost_wakeups(batching):
     (found,) = runs.open_loop(True, "mqs16", **batching)
     assert 340 < found.predicted["rps"] < 375  # capacity measured: about 355
+
+
+def test_overshoot_makes_most_batches_one_too_large():
+    # preferred_batch_size [4]: measured, 186 of 244 batches have 5 (server issue 8141)
+    (row,) = [p for p in closed() if p.row == "p4d5_i2 c=32"]
+    assert row.measured["share_of_5"] > 0.7
+    assert row.predicted["share_of_5"] == pytest.approx(row.measured["share_of_5"], abs=0.15)
+    (fixed,) = [p for p in runs.closed_loop(version="fixed") if p.row == "p4d5_i2 c=32"]
+    assert fixed.predicted["share_of_5"] < 0.05

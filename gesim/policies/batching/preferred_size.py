@@ -25,8 +25,8 @@ delay merge into it, if they fit.
 *Sleep.* Between two looks the thread sleeps: until its delay ends, a payload is taken, a batch
 ends, or a request arrives that fills the queue up to the next preferred size. That size is not
 reset when the delay has handed over less. So an open payload of one request grows only in
-jumps, and is often taken as it is although others wait. This costs 10 to 25 % of the latency
-under load with a delay (docs/triton.md).
+jumps, and is often taken as it is although others wait. With a delay and under load this is up
+to a quarter of the latency (docs/triton.md).
 
 *With a queue policy* (priority levels, timeouts or a bounded queue) nothing is handed over
 ahead: the batcher waits until an instance is idle, and what it forms then starts at once.
@@ -90,7 +90,7 @@ class PreferredSize(BatchingPolicy):
         only; elsewhere it has no effect.
     lost_wakeup_ratio : float
         Share of wake-ups lost with ``lost_wakeup: probability``. Measured: about 0.13 on an
-        idle machine, 0.4 beside an overloaded client (the default), 0.8 beside busy loops.
+        idle machine, 0.4 at 110 % load (the default), 0.6 to 0.8 beside busy loops.
     seed : int
         For those draws; the run's seed decides unless it is given.
     queue_policy : bool
@@ -149,7 +149,7 @@ class PreferredSize(BatchingPolicy):
         if self._handed > queue.count:  # requests left by themselves: start over
             self._ready.clear()
             self._handed = 0
-            self._open = False
+            self._close()
         if self.version == "fixed" or not (self._ready and queue.idle_instances):
             self._hand_over(now_ns, queue)
         if self._ready and queue.idle_instances:
@@ -165,7 +165,7 @@ class PreferredSize(BatchingPolicy):
             if not notified and now_ns < self._wake_ns:
                 return
         self._awake = False
-        self._wake_ns = now_ns + POLL_NS
+        self._wake_ns = NEVER_NS if self.version == "fixed" else now_ns + POLL_NS
         while len(self._ready) < 2 * queue.instances and self._handed < queue.count:
             count = self._form(now_ns, queue)
             if count:
@@ -176,14 +176,13 @@ class PreferredSize(BatchingPolicy):
                 self._handed += count
                 self._open = True
             if self._closes:
-                self._close()  # the next payload is a new one
-            elif count:
-                continue
-            else:
+                self._close()
+            elif not count:
                 self._wake_ns = self._until_ns
                 return
 
     def _close(self) -> None:
+        """Let nothing more into the last payload: the next one is new."""
         self._open = False
         self._next = 0
 
@@ -266,9 +265,12 @@ class PreferredSize(BatchingPolicy):
 
     def _preferred_above(self, size: int, largest: int) -> int:
         """Smallest preferred size above `size`, else the smallest of all."""
-        sizes = self.preferred_batch_size
-        above = [p for p in sizes if p > size] or sizes
-        return min(above, default=largest)
+        least = above = NEVER_NS
+        for preferred in self.preferred_batch_size:
+            least = min(least, preferred)
+            if preferred > size:
+                above = min(above, preferred)
+        return above if above < NEVER_NS else min(least, largest)
 
     def _late(self, now_ns: int, queue: QueueView, scanned: int) -> bool:
         """Tell whether the oldest of the requests scanned has waited the delay."""
