@@ -92,7 +92,7 @@ def check_policy(
     given: dict[str, Any] = {}
     target: Any = spec
     if isinstance(spec, Mapping):
-        given = dict(spec)
+        given = {str(key): value for key, value in spec.items()}
         if "policy" not in given:
             near = suggest("policy", [str(k) for k in given]).replace("did you mean", "is it")
             return None, [Problem((), f"names no policy; write policy: NAME{near}")]

@@ -204,7 +204,7 @@ def chosen_by(tag: str, *members: type[Strict], plain: Callable[[Any], Any] | No
         if name is None:
             near = suggest(tag, [str(key) for key in value]).replace("did you mean", "is it")
             raise complaint(f"needs {tag}, one of: {', '.join(by_name)}{near}")
-        if name not in by_name:
+        if not isinstance(name, str) or name not in by_name:
             near = suggest(str(name), by_name)
             line = InitErrorDetails(
                 type=complaint(f"{_short(name)} is not one of: {', '.join(by_name)}{near}"),

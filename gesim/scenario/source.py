@@ -147,6 +147,8 @@ def parse_text(text: str, file: str, base: Path | None = None) -> Source:
         source = Source({}, file, base or Path.cwd())
         reader = _Reader(loader, source)
         data = reader.value(node, ())
+    except RecursionError:
+        raise ScenarioError(f"{file}: is nested too deeply to be a scenario") from None
     except yaml.YAMLError as error:
         raise ScenarioError(f"{file}{_syntax(error)}") from None
     finally:

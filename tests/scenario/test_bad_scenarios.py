@@ -354,6 +354,7 @@ def test_missing_file(tmp_path):
         (b"\xff\xfe\x00", "not UTF-8"),
         (b"a: &x [*x]\n", "alias contains itself"),
         (b"? [1, 2]\n: 3\n", "key must be text"),
+        (b"[" * 5000, "nested too deeply"),
         (b"a: !!python/name:os.system x\n", "not YAML"),
     ],
 )
