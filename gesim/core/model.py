@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gesim.core.decisions import NEVER_NS
-from gesim.core.policy import AdmissionPolicy, BatchingPolicy, OrderingPolicy
+from gesim.core.decisions import NEVER_NS, Admit, Dispatch, Drop, Reject, Wait
+from gesim.core.policy import AdmissionPolicy, BatchingPolicy, OrderingPolicy, QueueView
 from gesim.core.queue import RequestQueue
 from gesim.core.request import Request
 
-__all__ = ["Model", "ModelConfig"]
+__all__ = ["AdmitCall", "Decide", "Model", "ModelConfig"]
+
+Decide = Callable[[int, QueueView], Dispatch | Wait | Drop]
+AdmitCall = Callable[[int, Request, QueueView], Admit | Reject]
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,10 @@ class Model:
         self.index = index
         self.config = config
         self.queue = RequestQueue(config.gears, len(config.devices), config.service_ns)
-        self.decide = config.batching.decide
+        self.decide: Decide = config.batching.decide
         self.eager = config.batching.eager
         self.key = config.ordering.key
-        self.admission = tuple(policy.admit for policy in config.admission)
+        self.admission: tuple[AdmitCall, ...] = tuple(p.admit for p in config.admission)
         observed = type(config.batching).observe is not BatchingPolicy.observe
         self.observe = config.batching.observe if observed else None
         # Arrivals of one level need nothing but a place in the queue.

@@ -93,6 +93,9 @@ class Scheduler:
         if queue.count >= model.config.queue_bound:
             self._gone(request, now_ns, Outcome.REJECTED, "queue_bound")
             return False
+        if request.items > model.limit:  # no batch could ever hold it
+            self._gone(request, now_ns, Outcome.REJECTED, "too_large")
+            return False
         if model.admission and not self._gate.admits(model, request, now_ns):
             return False
         try:
@@ -225,9 +228,10 @@ class Scheduler:
         """Ask a model's policy until it waits or nothing is left to decide."""
         queue = model.queue
         for _ in range(ANSWERS_MAX + queue.instances):
-            if model.lazy:
+            asks = queue.idle_instances or model.eager
+            if model.lazy and asks:
                 self._gate.expire_lazily(model, now_ns)
-            if not queue.count or not (queue.idle_instances or model.eager):
+            if not queue.count or not asks:
                 model.wait_until_ns = NEVER_NS
                 model.wait_count = 0
                 return
