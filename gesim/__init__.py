@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from gesim.experiment.folder import open_result
     from gesim.experiment.result import Result
     from gesim.experiment.run import run
-    from gesim.scenario.scenario import Scenario, load
+    from gesim.scenario.load import load
+    from gesim.scenario.scenario import Scenario
     from gesim.testing.conformance import check_policy
 
 __all__ = [
@@ -76,7 +77,8 @@ _HOME = {
     "gesim.experiment.folder": "open_result",
     "gesim.experiment.result": "Result",
     "gesim.experiment.run": "run",
-    "gesim.scenario.scenario": "Scenario load",
+    "gesim.scenario.load": "load",
+    "gesim.scenario.scenario": "Scenario",
     "gesim.testing.conformance": "check_policy",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}

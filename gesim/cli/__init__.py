@@ -1,0 +1,1 @@
+"""The `gesim` command: thin, one file a subcommand."""

@@ -12,7 +12,6 @@ report.html        for people
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import sys
@@ -65,11 +64,11 @@ def save(result: Result, folder: Path) -> Path:
         beside.chmod(0o755)
         if folder.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-            os.replace(folder, old / "result")
-            os.replace(beside, folder)
+            folder.replace(old / "result")
+            beside.replace(folder)
             shutil.rmtree(old)
         else:
-            os.replace(beside, folder)
+            beside.replace(folder)
     except OSError as error:
         raise ResultError(f"{folder} cannot be written: {error.strerror}") from None
     finally:
