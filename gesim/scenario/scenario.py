@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import PrivateAttr, ValidationError
 
-from gesim.errors import ScenarioError
+from gesim.errors import GesimError, ScenarioError
 from gesim.registry import Problem
 from gesim.scenario.edit import plain_copy, put
 from gesim.scenario.problems import from_validation, policy_problems, report
@@ -75,6 +75,25 @@ class Scenario(Document):
         if problems or scenario is None:
             raise report(source, problems)
         return scenario
+
+    @classmethod
+    def from_stored(cls, data: Mapping[str, Any], where: str, base: Path) -> Self:
+        """Make a scenario of what a result stores; see `from_dict`.
+
+        What it names outside itself may be gone since (a policy of a notebook, a trace on
+        another machine): then it can still be looked at, though not run.
+        """
+        try:
+            return cls.from_dict(data, where, base)
+        except GesimError:
+            try:
+                scenario = cls.model_validate(data)
+            except ValidationError as error:
+                source = Source({}, where)
+                raise report(source, from_validation(error)) from None
+            scenario._source = Source(plain_copy(data), where, base.resolve())
+            scenario._resolved = plain_copy(data)
+            return scenario
 
     # ---- using -----------------------------------------------------------------------------
 

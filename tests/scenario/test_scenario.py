@@ -274,3 +274,16 @@ def test_from_dict_leaves_its_argument_alone():
 
 def test_repr(small):
     assert repr(small) == "<Scenario 'scenario': m; poisson>"
+
+
+def test_stored_scenarios_open_without_what_they_name(small, tmp_path):
+    stored = small.set("batching", Own).resolved()
+    stored["models"][0]["batching"]["policy"] = "gone_notebook:Own"
+    with pytest.raises(PolicyError):
+        Scenario.from_dict(stored)
+    opened = Scenario.from_stored(stored, "scenario.yaml", tmp_path)
+    assert opened.resolved() == stored
+    assert opened.name == small.name
+    with pytest.raises(PolicyError, match="gone_notebook"):
+        opened.set("seed", 3)
+    assert Scenario.from_stored(small.resolved(), "scenario.yaml", tmp_path) == small
