@@ -287,3 +287,5 @@ def test_stored_scenarios_open_without_what_they_name(small, tmp_path):
     with pytest.raises(PolicyError, match="gone_notebook"):
         opened.set("seed", 3)
     assert Scenario.from_stored(small.resolved(), "scenario.yaml", tmp_path) == small
+    with pytest.raises(ScenarioError, match=r"scenario\.yaml: requests: 'x' is not"):
+        Scenario.from_stored({**stored, "requests": "x"}, "scenario.yaml", tmp_path)
