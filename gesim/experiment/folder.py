@@ -205,7 +205,7 @@ def open_result(folder: str | Path) -> Result:
         if facts_of_run.get("format") != FORMAT:
             raise ValueError(f"its format is {facts_of_run.get('format')!r}, not {FORMAT}")
         data = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))
-        scenario = Scenario.from_dict(data, str(folder / "scenario.yaml"), folder)
+        scenario = Scenario.from_stored(data, str(folder / "scenario.yaml"), folder)
         return _result(folder, scenario, dict(facts_of_run), dict(summary))
     except GesimError:
         raise
