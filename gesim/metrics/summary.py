@@ -5,7 +5,8 @@ Rules
 *Warm-up* is cut by arrival: the first share of the requests, or those that arrive before a
 time. Latencies are those of the requests left that were answered. *Rates and shares of time*
 are taken over the window from the first arrival that counts to the last arrival (or the end of
-the scenario's duration, where it has one): throughput counts the answers inside it.
+the scenario's duration, where it has one; or the last answer, where working off takes more than
+a tenth of that, as after a burst): throughput counts the answers inside it.
 *Percentiles* are the smallest value with at least that share of the sample not above it.
 Times in the summary are ns.
 """
@@ -124,8 +125,9 @@ def _window(records: Records, facts: Facts, counted: Mask) -> tuple[int, int]:
     arrivals = records.arrival_ns[counted]
     start = facts.warmup_ns or (int(arrivals.min()) if facts.warmup_ratio else 0)
     end = facts.duration_ns or int(arrivals.max())
-    if end <= start:  # everything came in one instant: until the last answer
-        end = int(records.finish_ns.max())
+    last = int(records.finish_ns.max())
+    if not facts.duration_ns and last - end > 0.1 * (end - start):
+        end = last  # a burst: most of the work comes after the last arrival
     return start, end
 
 
