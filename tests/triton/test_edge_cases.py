@@ -230,6 +230,15 @@ def test_hand_over_stops_at_two_payloads_an_instance():
     assert policy._handed == 0
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_larger_requests_that_pass_do_not_overfill_a_payload(version):
+    # An ordering that lets requests pass, though the policy was not told of a queue policy.
+    times = [0, *at_once(8, 1), *at_once(2, 5)]
+    seen = run(batcher(8, (), 0, version), times, levels=[2] * 9 + [1, 1], items=[1] * 9 + [4, 4])
+    assert sum(seen.sizes) == 17
+    assert max(seen.sizes) == 8
+
+
 @pytest.mark.parametrize("wrong", [(0,), (9,), (4, 12)])
 def test_preferred_sizes_must_fit(wrong):
     with pytest.raises(PolicyError, match=r"must lie in 1\.\.max_batch_size \(8\)"):

@@ -15,6 +15,9 @@ remembers where the payloads end::
              payload   payload   open        not handed over yet
              `_ready` = [4, 4, 3], `_open`   formed next
 
+(With an ordering that lets requests pass, which Triton has under a queue policy only, payloads
+keep their number of requests, not the very requests.)
+
 *Forming* walks the requests that are not handed over, in order, and remembers the last place
 where the open payload would have a preferred size. It sends what stands before that place, but
 everything that it met once the oldest of them has waited `max_queue_delay_ns`; everything when
@@ -197,6 +200,10 @@ class PreferredSize(BatchingPolicy):
                 if queue.items_of(count + ready[0]) > self._largest(queue):
                     break
                 count += ready.pop(0)
+        fitting = queue.fit(self._largest(queue))
+        if fitting < count:  # larger requests came in front: the payload keeps the rest
+            ready.insert(0, count - fitting)
+            count = fitting
         if not ready:
             self._close()
         self._handed -= count
