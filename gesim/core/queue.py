@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from gesim.core.decisions import NEVER_NS
 from gesim.core.request import Request
@@ -254,7 +255,7 @@ class RequestQueue:
 
     def take_level(self, level: int, count: int) -> list[Request]:
         """Remove and return the first `count` requests of one level."""
-        taken = [r for r in self if r.level == level][:count]
+        taken = list(islice((r for r in self if r.level == level), count))
         self.discard(taken)
         return taken
 
