@@ -46,6 +46,9 @@ _SEED = 20240607
 _STATE_MAX = 1_000
 """Values that a policy may hold when its queue is empty."""
 
+_INSTANTS_MAX = 50_000
+"""A run of a few hundred requests that takes more instants will not end."""
+
 CHECKS = {
     "form": "a documented dataclass with plain parameters",
     "builds": "its parameters make a policy",
@@ -218,6 +221,8 @@ class _Suite:
             if self.kind == "batching":
                 for make in made:
                     self._live(make)
+                if not self.served:
+                    self.fail("live", f"never starts a batch in {self.runs} runs")
 
     # ---- statics -----------------------------------------------------------------------
 
@@ -275,7 +280,7 @@ class _Suite:
         requests = traffic(case, _SEED, config.batching.max_batch_size if not case.gears else
                            min(config.batching.max_batch_size, case.gears[-1]))  # fmt: skip
         try:
-            played = play([config], requests, streams=case.streams)
+            played = play([config], requests, streams=case.streams, instants_max=_INSTANTS_MAX)
         except GesimError as error:
             self._sort(error, f"{make}, traffic {case.name!r}")
             return None

@@ -26,9 +26,6 @@ from gesim.errors import InternalError
 
 __all__ = ["Played", "model", "play", "requests_at"]
 
-INSTANTS_MAX = 1_000_000
-"""Instants after which `play` takes a run to be endless (timers without arrivals)."""
-
 
 class _InOrder(OrderingPolicy):
     """First come, first served; here so that the harness needs no policy package."""
@@ -129,6 +126,7 @@ def play(
     service_ns: Callable[[Batch], int] | None = None,
     checked: bool = True,
     scheduler: Scheduler | None = None,
+    instants_max: int = 1_000_000,
 ) -> Played:
     """Run requests through a scheduler until nothing more can happen.
 
@@ -146,6 +144,8 @@ def play(
         Check all invariants (`CheckedScheduler`).
     scheduler : Scheduler, optional
         Use this one instead of making one of `models`.
+    instants_max : int
+        Take a run of more instants to be endless (timers without end).
 
     Raises
     ------
@@ -160,7 +160,7 @@ def play(
     running: list[tuple[int, int, Batch]] = []
     played = Played()
     sent = 0
-    for _ in range(INSTANTS_MAX):
+    for _ in range(instants_max):
         next_ns = requests[sent].enqueue_ns if sent < len(requests) else NEVER_NS
         now_ns = min(running[0][0] if running else NEVER_NS, next_ns, scheduler.wake_ns)
         if now_ns >= NEVER_NS:
@@ -183,7 +183,7 @@ def play(
             elif type(action) is Gone:
                 played.gone.append(action.request)
     else:
-        raise InternalError(f"the run does not end: {INSTANTS_MAX} instants, now {now_ns} ns")
+        raise InternalError(f"the run does not end: {instants_max} instants, now {now_ns} ns")
     played.waiting = [request for queue in scheduler.models for request in queue.queue]
     if isinstance(scheduler, CheckedScheduler):
         scheduler.audit()
