@@ -35,6 +35,8 @@ class ModelConfig:
         Asked in turn; the first rejection counts, the earliest expiry counts.
     gears : tuple of int
         Compiled batch sizes, increasing. Empty: any size up to the policy's max_batch_size.
+    lengths : bool
+        Whether requests have lengths that batches are padded to.
     queue_bound : int
         Hard bound of the queue in requests; beyond it arrivals are rejected (`queue_bound`).
     """
@@ -46,6 +48,7 @@ class ModelConfig:
     service_ns: Callable[[int], int]
     admission: Sequence[AdmissionPolicy] = ()
     gears: tuple[int, ...] = ()
+    lengths: bool = False
     queue_bound: int = 1_000_000
 
 

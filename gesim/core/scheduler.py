@@ -41,6 +41,8 @@ from gesim.errors import ContractError, PolicyError
 
 __all__ = ["Action", "Gone", "ModelConfig", "Scheduler", "Start"]
 
+_OK = Outcome.OK
+
 ANSWERS_MAX = 64
 """Answers one policy may give within one instant before it is taken to loop."""
 
@@ -168,7 +170,7 @@ class Scheduler:
         """Free the instance of a batch whose results are out."""
         model = self.models[batch.model]
         for request in batch.requests:
-            request.outcome = Outcome.OK
+            request.outcome = _OK
         self._release(model, batch, now_ns)
         if model.observe is not None:
             exec_ns = batch.input_ns + batch.compute_ns + batch.output_ns
@@ -270,10 +272,7 @@ class Scheduler:
         items = queue.items
         requests = queue.take_level(level, count) if level else queue.take(count)
         items -= queue.items
-        length = 0
-        for request in requests:
-            if request.length > length:
-                length = request.length
+        length = max(request.length for request in requests) if model.config.lengths else 0
         gear = _checked_gear(model, answer, items, now_ns)
         if model.admission:
             for request in requests:

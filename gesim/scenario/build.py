@@ -64,6 +64,7 @@ def build(
                 service_ns=service.mean_ns,
                 admission=admission,
                 gears=costs.cost.gears,
+                lengths=bool(costs.cost.lengths),
                 queue_bound=model.queue_bound,
             )
         )

@@ -18,12 +18,15 @@ from __future__ import annotations
 import gc
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import simpy
+from numpy.typing import NDArray
 
 from gesim.core.decisions import NEVER_NS
 from gesim.core.request import Batch, Outcome, Request
@@ -151,7 +154,8 @@ class _Run:
 
     def _loop(self, arrivals: Iterator[_Arrivals]) -> None:
         """Advance from instant to instant until nothing is left that could happen."""
-        scheduler, step, events = self.system.scheduler, self.env.step, self.env._queue
+        scheduler, step = self.system.scheduler, self.env.step
+        events: list[Any] = self.env._queue  # (time, priority, number, event), time an int here
         feed, poll, sent = scheduler.feed, scheduler.poll, self.sent
         none: _Arrivals = ([], [], True)
         requests, times_ns, uniform = next(arrivals, none)
@@ -222,22 +226,27 @@ class _Run:
 
 def _requests(chunk: Chunk, first_id: int, receive_ns: int) -> list[Request]:
     """Make the requests of a chunk. Columns become lists once: numpy scalars are slow."""
-    arrival_ns = chunk.arrival_ns
+    arrival_ns = chunk.arrival_ns.tolist()
     return list(
         map(
             Request,
             range(first_id, first_id + len(arrival_ns)),
-            chunk.model.tolist(),
-            arrival_ns.tolist(),
-            (arrival_ns + receive_ns).tolist(),
-            chunk.level.tolist(),
-            chunk.items.tolist(),
-            chunk.length.tolist(),
-            chunk.deadline_ns.tolist(),
-            chunk.timeout_ns.tolist(),
-            chunk.work_ns.tolist(),
+            _values(chunk.model),
+            arrival_ns,
+            (chunk.arrival_ns + receive_ns).tolist() if receive_ns else arrival_ns,
+            _values(chunk.level),
+            _values(chunk.items),
+            _values(chunk.length),
+            _values(chunk.deadline_ns),
+            _values(chunk.timeout_ns),
+            _values(chunk.work_ns),
         )
     )
+
+
+def _values(column: NDArray[np.int64]) -> Iterable[int]:
+    """Return the values of a column; one that repeats a single number costs nothing."""
+    return repeat(int(column[0])) if column.strides == (0,) else column.tolist()
 
 
 def _is_uniform(chunk: Chunk) -> bool:

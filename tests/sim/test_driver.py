@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import ByLevel, Collect, Fixed, Given, Window, window_reference
 
 from gesim.core.scheduler import ModelConfig, Scheduler
 from gesim.rng import stream
 from gesim.scenario.system import System
 from gesim.sim.driver import simulate
-
-from naive import ByLevel, Collect, Fixed, Given, Window, window_reference
 
 SETUP_NS, ITEM_NS = 1_000_000, 250_000
 
