@@ -117,7 +117,8 @@ class Book:
             raise self._breach("I7", f"{batch!r} with {items} items; gears {model.queue.gears}")
         if items > model.limit and len(batch.requests) > 1:
             raise self._breach("I7", f"{batch!r} is above max_batch_size {model.limit}")
-        if batch.length != max(request.length for request in batch.requests):
+        length = max(request.length for request in batch.requests)
+        if batch.length != (length if model.config.lengths else 0):
             raise self._breach("I7", f"{batch!r} has length class {batch.length}")
         for request in batch.requests:
             self._starts(request, batch, answer)

@@ -97,7 +97,15 @@ def model(
 ) -> ModelConfig:
     """Configure one model; the defaults are one instance, FIFO and no gears."""
     return ModelConfig(
-        name, batching, ordering or _InOrder(), devices, service_ns, admission, gears, queue_bound
+        name=name,
+        batching=batching,
+        ordering=ordering or _InOrder(),
+        devices=devices,
+        service_ns=service_ns,
+        admission=admission,
+        gears=gears,
+        lengths=True,
+        queue_bound=queue_bound,
     )
 
 
