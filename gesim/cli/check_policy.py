@@ -24,6 +24,6 @@ def check_policy(
             f": {check.why}" if check.why else ""
         ))  # fmt: skip
     verdict = "passes" if report.ok else "does not pass"
-    typer.echo(f"{report.kind} policy {report.name!r} {verdict}")
+    typer.echo(f"{report.kind} policy {report.policy!r} {verdict}")
     if not report.ok:
         raise typer.Exit(1)
