@@ -24,7 +24,8 @@ class Empirical:
     quantiles : mapping of int to mapping of float to int
         Items to {probability in 0..1: ns}.
     extrapolate : {"never", "linear"}
-        linear: beyond the sizes, scale the nearest size's law by the line through the means.
+        linear: beyond the sizes, scale the nearest size's law by the line through the means,
+        with the limits of `Table`.
     gears : tuple of int
     name : str
     """
@@ -55,6 +56,10 @@ class Empirical:
             if times != sorted(times) or times[0] < 0:
                 raise ProfileError(f"{name}: quantiles of {size} items must not fall: {times}")
             self._laws.append(points)
+        if len(self._sizes) == 1 and extrapolate == "linear":
+            raise ProfileError(
+                f"{name}: extrapolate: linear needs two sizes, it has only {self._sizes[0]}"
+            )
         self._means = [_mean(points) for points in self._laws]
 
     def mean_ns(self, items: int, length: int = 0, work_ns: int = 0) -> int:
@@ -80,15 +85,15 @@ class Empirical:
         if self.extrapolate == "never":
             raise ProfileError(
                 f"{self.name}: it has no quantiles for {items} items and does not extrapolate; "
-                f"sizes are {', '.join(map(str, sizes))}"
+                f"sizes are {', '.join(map(str, sizes))}; measure it, or write extrapolate: linear"
             )
         end = 0 if i == 0 else len(sizes) - 1
-        if len(sizes) == 1:
-            return end, end, 0.0, items / sizes[end]
         a, b = (0, 1) if i == 0 else (-2, -1)
+        mean = self._means[end]
         slope = (self._means[b] - self._means[a]) / (sizes[b] - sizes[a])
-        wanted = max(0.0, self._means[end] + slope * (items - sizes[end]))
-        return end, end, 0.0, wanted / self._means[end] if self._means[end] else 1.0
+        least = mean * items / sizes[0] if i == 0 else mean
+        wanted = max(mean + slope * (items - sizes[end]), least)
+        return end, end, 0.0, wanted / mean if mean else 1.0
 
 
 def _quantile(points: list[tuple[float, int]], probability: float) -> float:

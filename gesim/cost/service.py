@@ -5,9 +5,12 @@ Theory of operation
 An instance is busy with a batch for
 
     host       dispatch + per_item * items    (jittered on its own)
-    input      items * bytes / bandwidth + latency
+    input      gear * bytes / bandwidth + latency
     compute    the cost model at the batch's gear and length, times a jitter of mean 1
     output     as input
+
+Items count what the requests bring, the gear what the device is handed: padding is copied and
+computed like the rest.
 
 Host time matters more than its size suggests: at 800 requests/s with S = 1 ms, 0.15 ms of
 host time takes the load from 0.80 to 0.92 and the p99 from about 11 to 32 ms.
@@ -27,6 +30,7 @@ from numpy.random import Generator
 from gesim.core.request import Batch
 from gesim.cost.base import CostModel
 from gesim.cost.empirical import Empirical
+from gesim.errors import ProfileError
 from gesim.laws import Draws, Law, Uniform
 
 __all__ = ["Host", "Service", "Transfer"]
@@ -89,6 +93,19 @@ class Service:
     transfer : Transfer
     jitter : Law, optional
         Multiplier of the compute time, with mean 1.
+
+    Attributes
+    ----------
+    draws : Draws or None
+        Where the jitter comes from. A compiled loop may take its blocks instead of `next`.
+    time : callable
+        ``time(batch)`` fills in the batch's four durations and its ``finish_ns``. Means are
+        looked up in a dict, so that a batch without jitter costs a fraction of a microsecond.
+
+    Raises
+    ------
+    ProfileError
+        For a jitter on top of quantiles, which are random already.
     """
 
     def __init__(
@@ -106,6 +123,8 @@ class Service:
         compute_rng, host_rng = rng.spawn(2)
         self._empirical = cost if isinstance(cost, Empirical) else None
         if self._empirical is not None:
+            if jitter is not None:
+                raise ProfileError(f"{cost.kind} cost is drawn from quantiles; remove its jitter")
             jitter = Uniform(0.0, 1.0)
         self.draws = Draws(jitter, compute_rng) if jitter is not None else None
         self._host_draws = Draws(self.host.jitter, host_rng) if self.host.jitter else None

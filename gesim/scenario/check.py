@@ -228,7 +228,8 @@ def _sizes(scenario: Scenario, index: int, costs: Costs) -> Iterator[Problem]:
         where = (*path, "gears") if model.gears is not None else where
     else:
         sizes = list(range(1, size + 1)) if size <= _SIZES_CHECKED else [1, size]
-    for length in sorted({e.length or 0 for _, e in entries_of(scenario, index)}):
+    shortest = costs.cost.lengths[0] if costs.cost.lengths else 0
+    for length in sorted({e.length or shortest for _, e in entries_of(scenario, index)}):
         for items in sizes:
             try:
                 costs.cost.mean_ns(items, length)
