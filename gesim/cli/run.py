@@ -41,7 +41,10 @@ def run(
     json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, nothing else.")
     ] = False,
-    engine: Annotated[str, typer.Option(help="auto, or simpy.")] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="auto, simpy, or compiled (fast, same results).")
+    ] = "auto",
+    explain_engine: Annotated[bool, typer.Option(help="Say which engine ran, and why.")] = False,
     check_invariants: Annotated[
         bool, typer.Option(help="Check docs/invariants.md at every step (slower).")
     ] = False,
@@ -68,6 +71,8 @@ def run(
                 check_invariants=check_invariants,
                 on_progress=update,
             )
+        if explain_engine:
+            talk().print(f"engine {result.engine}: {result.engine_why}")
         if save:
             result.save(folder)
         done.append(result)

@@ -77,6 +77,11 @@ class Scheduler:
         self._actions: list[Action] = []
         self._batches = 0
 
+    @property
+    def instances_take_turns(self) -> bool:
+        """Whether some device has more instances than streams."""
+        return self._instances.any_scarce
+
     # ---- events ------------------------------------------------------------------------
 
     def arrive(self, request: Request, now_ns: int) -> bool:

@@ -136,6 +136,7 @@ def _run_facts(result: Result) -> dict[str, Any]:
         "gesim": result.version,
         "fidelity": result.fidelity,
         "engine": result.engine,
+        "engine_why": result.engine_why,
         "seed": result.seed,
         "seeds": [run.seed for run in result.runs],
         "partial": result.partial,
@@ -236,6 +237,7 @@ def _result(
         expectations=check_expectations(scenario, numbers),
         wall_s=about["wall_s"],
         partial=about["partial"],
+        engine_why=about.get("engine_why", ""),
         version=about["gesim"],
         folder=folder,
     )

@@ -37,6 +37,8 @@ class Result:
     scenario : Scenario
     seed : int
     engine, fidelity, version : str
+    engine_why : str
+        Why this engine ran it.
     summary_dict : dict
         What summary.json holds: times in ns, rates a second.
     expectations : list of Checked
@@ -57,6 +59,7 @@ class Result:
     expectations: list[Checked]
     wall_s: float = 0.0
     partial: bool = False
+    engine_why: str = ""
     version: str = __version__
     folder: Path | None = field(default=None, compare=False)
 

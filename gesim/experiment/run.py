@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -10,14 +11,14 @@ from gesim.errors import ScenarioError
 from gesim.experiment.result import Result, Run
 from gesim.metrics.combine import combine
 from gesim.metrics.recorder import Recorder
-from gesim.metrics.records import Facts
+from gesim.metrics.records import Facts, Records
 from gesim.metrics.summary import summarise
 from gesim.rng import derived_seed
 from gesim.scenario.build import build
 from gesim.scenario.expect import check_expectations
 from gesim.scenario.scenario import Scenario
 from gesim.scenario.system import System
-from gesim.sim.engine import choose_engine
+from gesim.sim.engine import FellBack, choose_engine
 
 __all__ = ["FIDELITIES", "run"]
 
@@ -76,47 +77,88 @@ def run(
     seed = scenario.seed if seed is None else seed
     started = perf_counter()
     runs: list[Run] = []
-    engine_name = engine
-    partial = False
+    one = None
     for number in range(replications):
         own_seed = seed if number == 0 else derived_seed(seed, f"replication/{number}")
-        system = build(scenario, own_seed, policies=policies)
-        if check_invariants:
-            _checked(system)
-        facts = facts_of(scenario, system)
-        engine_name, simulate = choose_engine(engine)
-        recorder = Recorder(facts)
-        end_ns = 0
 
-        def progress(
-            done: int, now_ns: int, number: int = number, expected: int = system.expected_requests
-        ) -> None:
-            nonlocal end_ns
-            end_ns = now_ns
+        def progress(done: int, expected: int, now_ns: int, number: int = number) -> None:
             if on_progress is not None:
                 on_progress(number * expected + done, replications * expected, now_ns)
 
-        try:
-            end_ns = simulate(system, recorder, progress).end_ns
-        except KeyboardInterrupt:
-            partial = True
-        records = recorder.records(end_ns)
-        runs.append(Run(own_seed, records, summarise(records, facts)))
-        if partial:
+        one = _one_run(scenario, own_seed, policies, engine, check_invariants, progress)
+        runs.append(Run(own_seed, one.records, summarise(one.records, one.facts)))
+        if one.partial:
             break
-    summary = combine([one.summary for one in runs])
+    assert one is not None
+    summary = combine([run.summary for run in runs])
     return Result(
         scenario=scenario,
         seed=seed,
-        engine=engine_name,
+        engine=one.engine,
+        engine_why=one.why,
         fidelity=fidelity,
         runs=runs,
-        facts=facts,
+        facts=one.facts,
         summary_dict=summary,
         expectations=check_expectations(scenario, summary),
         wall_s=perf_counter() - started,
-        partial=partial,
+        partial=one.partial,
     )
+
+
+@dataclass
+class _OneRun:
+    """What one replication gave."""
+
+    records: Records
+    facts: Facts
+    engine: str
+    why: str
+    partial: bool
+
+
+def _one_run(
+    scenario: Scenario,
+    seed: int,
+    policies: Mapping[str, Any] | None,
+    wanted: str,
+    check_invariants: bool,
+    on_progress: Progress,
+) -> _OneRun:
+    """Build and simulate once."""
+    system = build(scenario, seed, policies=policies)
+    if check_invariants:
+        from gesim.core.invariants import CheckedScheduler
+
+        system.scheduler = CheckedScheduler.watching(system.scheduler)
+        if wanted == "auto":
+            wanted = "simpy"  # the checker sits in the scheduler
+        elif wanted != "simpy":
+            raise ScenarioError(f"--check-invariants needs engine simpy, not {wanted}")
+    facts = facts_of(scenario, system)
+    engine = choose_engine(wanted, system, facts.levels)
+    recorder = Recorder(facts)
+    expected, reached_ns = system.expected_requests, 0
+
+    def progress(done: int, now_ns: int) -> None:
+        nonlocal reached_ns
+        reached_ns = now_ns
+        on_progress(done, expected, now_ns)
+
+    partial = False
+    try:
+        reached_ns = engine.simulate(system, recorder, progress).end_ns
+    except FellBack as fell:
+        if wanted == "compiled" and not fell.illegal:
+            raise ScenarioError(
+                f"engine compiled cannot run this scenario: it does not know {fell}; use auto"
+            ) from None
+        again = _one_run(scenario, seed, policies, "simpy", False, on_progress)
+        again.why = f"the compiled engine does not know {fell}"
+        return again
+    except KeyboardInterrupt:
+        partial = True
+    return _OneRun(recorder.records(reached_ns), facts, engine.name, engine.why, partial)
 
 
 def facts_of(scenario: Scenario, system: System) -> Facts:
@@ -134,10 +176,3 @@ def facts_of(scenario: Scenario, system: System) -> Facts:
         duration_ns=scenario.duration_ns or 0,
         levels=max(model.priority_levels for model in scenario.models),
     )
-
-
-def _checked(system: System) -> None:
-    """Put the invariant checker between the driver and the scheduler."""
-    from gesim.core.invariants import CheckedScheduler
-
-    system.scheduler = CheckedScheduler.watching(system.scheduler)

@@ -16,12 +16,9 @@ those of the process-per-request model of the same system, to the nanosecond (te
 from __future__ import annotations
 
 import gc
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -33,6 +30,7 @@ from gesim.core.request import Batch, Outcome, Request
 from gesim.core.scheduler import Start
 from gesim.metrics.sink import Sink
 from gesim.scenario.system import System
+from gesim.sim.interrupt import Interrupt, interrupts
 from gesim.workload.base import Chunk, ClosedLoop
 
 __all__ = ["SimInfo", "simulate"]
@@ -79,8 +77,11 @@ class _Event(simpy.Event):
 class _Run:
     """State of one run; `loop` is the whole of it."""
 
-    def __init__(self, system: System, sink: Sink, on_progress: Progress | None) -> None:
+    def __init__(
+        self, system: System, sink: Sink, on_progress: Progress | None, interrupt: Interrupt
+    ) -> None:
         self.system = system
+        self.interrupt = interrupt
         self.sink = sink
         self.on_progress = on_progress
         self.env = simpy.Environment(0)
@@ -93,7 +94,6 @@ class _Run:
         self.batches = 0
         self.events = 0
         self.now_ns = 0
-        self.interrupted = False
 
     # ---- SimPy callbacks ---------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class _Run:
             self.events += 1
             if not self.events % _PROGRESS_EVERY and self.on_progress is not None:
                 self.on_progress(self.answered, now_ns)
-            if self.interrupted:
+            if self.interrupt.pending:
                 raise KeyboardInterrupt
 
     def _carry_out(self, actions: list[Any]) -> None:
@@ -280,27 +280,12 @@ def simulate(system: System, sink: Sink, on_progress: Progress | None = None) ->
     KeyboardInterrupt
         After Ctrl-C, between two instants, so that `sink` holds a consistent partial record.
     """
-    run = _Run(system, sink, on_progress)
     # A run keeps hundreds of thousands of live objects and makes no cycles: collecting as
     # often as the interpreter does by default costs a sixth of the time and frees nothing.
     thresholds = gc.get_threshold()
     gc.set_threshold(200_000, 50, 100)
     try:
-        return _interruptible(run)
+        with interrupts() as interrupt:
+            return _Run(system, sink, on_progress, interrupt).run()
     finally:
         gc.set_threshold(*thresholds)
-
-
-def _interruptible(run: _Run) -> SimInfo:
-    """Run; turn Ctrl-C into a KeyboardInterrupt between two instants (main thread only)."""
-    if threading.current_thread() is not threading.main_thread():
-        return run.run()
-
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        run.interrupted = True
-
-    previous = signal.signal(signal.SIGINT, interrupt)
-    try:
-        return run.run()
-    finally:
-        signal.signal(signal.SIGINT, previous)
