@@ -1,53 +1,77 @@
-"""Recorder: what a driver reports becomes columns, a chunk at a time."""
+"""Recorder: what a driver reports becomes columns, a chunk at a time.
+
+Theory of operation
+-------------------
+Finished batches and lost requests are collected as objects and turned into numpy columns some
+thousand at a time. As long as there are at most `max_records` requests all columns are kept
+(`Columns`). When there are more, everything so far is folded into a `Stream`, whose memory does
+not depend on the length of the run, and only the first `KEPT` requests stay one by one, for
+traces and timelines.
+"""
 
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gesim.core.request import Batch, Outcome, Request
+from gesim.metrics.columns import BATCH_FIELDS, Columns
 from gesim.metrics.records import Facts, Records
+from gesim.metrics.stream import Stream
 from gesim.workload.base import Chunk
 
-__all__ = ["Recorder"]
+__all__ = ["KEPT", "MAX_RECORDS", "Recorder"]
 
 Int = NDArray[np.int64]
 
+MAX_RECORDS = 2_000_000
+"""Requests up to which every one is recorded: some 200 bytes each."""
+
+KEPT = 100_000
+"""Requests of a longer run that are recorded nevertheless."""
+
 _FLUSH_EVERY = 8192
 _ID = attrgetter("id")
-_BATCH_FIELDS = (
-    "model", "instance", "device", "items", "gear", "length", "start_ns", "host_ns", "input_ns",
-    "compute_ns", "output_ns", "finish_ns",
-)  # fmt: skip
+_FIELDS = tuple((name, attrgetter(name)) for name in BATCH_FIELDS if name != "count")
 
 
 class Recorder:
-    """Keeps everything, in columns.
+    """Records a run; above a bound it sums up instead.
 
     Parameters
     ----------
     facts : Facts
-        Only the layout of the instances is used here.
+    max_records : int, default `MAX_RECORDS`
+        Requests up to which every one is recorded.
+
+    Attributes
+    ----------
+    requests : int
+        That arrived so far.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, max_records: int = MAX_RECORDS) -> None:
         self.requests = 0
+        self.max_records = max_records
+        self._facts = facts
         self._first_instance = _first_instances(facts)
-        self._chunks: list[Chunk] = []
         self._batches: list[Batch] = []
         self._lost: list[Request] = []
-        self._flushed: list[dict[str, Int]] = []
-        self._ids: list[Int] = []
         self._reasons: dict[str, int] = {"": 0}
-        self._gone: list[tuple[Int, Int, Int, Int]] = []
+        self._columns = Columns()
+        self._stream: Stream | None = None
+        self._last_ns = 0
 
     def arrivals(self, chunk: Chunk) -> None:
         """Take the next arrivals."""
-        self._chunks.append(chunk)
         self.requests += len(chunk)
+        self._columns.add_arrivals(chunk)
+        if self._stream is not None:
+            self._stream.arrivals(chunk)
+        elif self.requests > self.max_records:
+            self._overflow()
 
     def batch(self, batch: Batch) -> None:
         """Take a finished batch."""
@@ -61,94 +85,96 @@ class Recorder:
         if len(self._lost) >= _FLUSH_EVERY:
             self._flush_lost()
 
+    def take(self, ids: Int, columns: dict[str, Int]) -> None:
+        """Take many finished batches at once.
+
+        Parameters
+        ----------
+        ids : array
+            Ids of the requests that ran, batch by batch.
+        columns : dict
+            Of the batches: the fields of `gesim.core.request.Batch` and ``count``, requests in
+            each; ``instance`` counts within the model.
+        """
+        if not len(ids):
+            return
+        instance = columns["instance"] + self._first_instance[columns["model"]]
+        columns = {**columns, "instance": instance}
+        self._last_ns = max(self._last_ns, int(columns["finish_ns"].max()))
+        self._columns.add_batches(ids, columns)
+        if self._stream is not None:
+            self._stream.batches(ids, columns)
+
+    def lose(self, ids: Int, at_ns: Int, outcome: Outcome, reason: str) -> None:
+        """Take many requests that left for one reason."""
+        code = self._reasons.setdefault(reason, len(self._reasons))
+        n = len(ids)
+        self._lose(ids, at_ns, np.full(n, int(outcome)), np.full(n, code))
+
+    def _lose(self, ids: Int, at_ns: Int, outcome: Int, reason: Int) -> None:
+        if not len(ids):
+            return
+        self._last_ns = max(self._last_ns, int(at_ns.max()))
+        self._columns.add_lost(ids, at_ns, outcome, reason)
+        if self._stream is not None:
+            self._stream.lost(ids, at_ns, outcome, reason)
+
     def _flush_batches(self) -> None:
-        batches = self._batches
-        columns = {
-            name: np.fromiter(map(attrgetter(name), batches), np.int64, len(batches))
-            for name in _BATCH_FIELDS
-        }
-        counts = np.fromiter((len(b.requests) for b in batches), np.int64, len(batches))
-        columns["count"] = counts
-        columns["instance"] += self._first_instance[columns["model"]]
+        batches, self._batches = self._batches, []
+        n = len(batches)
+        columns = {name: np.fromiter(map(get, batches), np.int64, n) for name, get in _FIELDS}
+        columns["count"] = np.fromiter((len(b.requests) for b in batches), np.int64, n)
         ids = map(_ID, (request for b in batches for request in b.requests))
-        self._ids.append(np.fromiter(ids, np.int64, int(counts.sum())))
-        self._flushed.append(columns)
-        self._batches = []
+        self.take(np.fromiter(ids, np.int64, int(columns["count"].sum())), columns)
 
     def _flush_lost(self) -> None:
-        lost, n = self._lost, len(self._lost)
+        lost, self._lost = self._lost, []
+        n = len(lost)
         for request in lost:
             self._reasons.setdefault(request.reason, len(self._reasons))
-        self._gone.append(
-            (
-                np.fromiter(map(_ID, lost), np.int64, n),
-                np.fromiter((r.finish_ns for r in lost), np.int64, n),
-                np.fromiter((int(r.outcome) for r in lost), np.int64, n),
-                np.fromiter((self._reasons[r.reason] for r in lost), np.int64, n),
-            )
+        self._lose(
+            np.fromiter(map(_ID, lost), np.int64, n),
+            np.fromiter((r.finish_ns for r in lost), np.int64, n),
+            np.fromiter((int(r.outcome) for r in lost), np.int64, n),
+            np.fromiter((self._reasons[r.reason] for r in lost), np.int64, n),
         )
-        self._lost = []
 
-    def records(self, end_ns: int) -> Records:
+    def _overflow(self) -> None:
+        """Fold what there is into a stream; keep the beginning."""
+        self._flush_batches()
+        self._flush_lost()
+        kept = self._columns
+        stream = Stream(self._facts)
+        for chunk in kept.chunks:
+            stream.arrivals(chunk)
+        for ids, columns in zip(kept.ids, kept.batches, strict=True):
+            stream.batches(ids, columns)
+        for piece in kept.lost:
+            stream.lost(*piece)
+        kept.trim(min(KEPT, self.max_records))
+        self._stream = stream
+
+    def records(self, end_ns: int, interrupted: bool = False) -> Records:
         """Put the columns together.
 
         Parameters
         ----------
         end_ns : int
             When the run ended: requests still under way get it as their end.
+        interrupted : bool
+            The run was stopped: arrivals drawn beforehand that lie after its end are left out.
         """
         self._flush_batches()
         self._flush_lost()
-        n = self.requests
-        arrived = {
-            name: _joined([getattr(chunk, name) for chunk in self._chunks])
-            for name in ("model", "level", "items", "length", "arrival_ns", "deadline_ns")
-        }
-        start, finish = np.full(n, end_ns), np.full(n, end_ns)
-        batch = np.full(n, -1)
-        outcome = np.full(n, int(Outcome.UNFINISHED))
-        reason = np.zeros(n, np.int64)
-        columns = {name: _joined([part[name] for part in self._flushed]) for name in
-                   (*_BATCH_FIELDS, "count")}  # fmt: skip
-        ids = _joined(self._ids)
-        of = np.repeat(np.arange(len(columns["count"])), columns["count"])
-        start[ids] = columns["start_ns"][of]
-        finish[ids] = columns["finish_ns"][of]
-        batch[ids] = of
-        outcome[ids] = int(Outcome.OK)
-        for gone, at_ns, what, why in self._gone:
-            start[gone] = finish[gone] = at_ns
-            outcome[gone] = what
-            reason[gone] = why
-        return Records(
-            **arrived,
-            start_ns=start,
-            finish_ns=finish,
-            batch=batch,
-            outcome=outcome,
-            reason=reason,
-            batch_model=columns["model"],
-            batch_instance=columns["instance"],
-            batch_device=columns["device"],
-            batch_count=columns["count"],
-            batch_items=columns["items"],
-            batch_gear=columns["gear"],
-            batch_length=columns["length"],
-            batch_start_ns=columns["start_ns"],
-            host_ns=columns["host_ns"],
-            input_ns=columns["input_ns"],
-            compute_ns=columns["compute_ns"],
-            output_ns=columns["output_ns"],
-            batch_finish_ns=columns["finish_ns"],
-            reasons=list(self._reasons),
-        )
+        end_ns = max(end_ns, self._last_ns)
+        records = self._columns.records(end_ns, interrupted, list(self._reasons))
+        if self._stream is not None:
+            self._stream.close(end_ns)
+            records.stream = self._stream
+        return records
 
 
 def _first_instances(facts: Facts) -> Int:
     """Return the number of each model's first instance among all."""
     models = [model for model, _ in facts.instances]
     return np.asarray([models.index(m) for m in range(len(facts.models))], np.int64)
-
-
-def _joined(parts: list[Any]) -> Int:
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)

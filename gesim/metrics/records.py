@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gesim.metrics.stream import Stream
 
 __all__ = ["Facts", "Records"]
 
@@ -32,6 +36,8 @@ class Facts:
     duration_ns : int
         Of the scenario, 0 where arrivals end by number.
     levels : int
+    streams : tuple of int
+        Batches that each device runs at once; where not given, as many as it has instances.
     """
 
     models: tuple[str, ...]
@@ -44,6 +50,19 @@ class Facts:
     warmup_ns: int = 0
     duration_ns: int = 0
     levels: int = 1
+    streams: tuple[int, ...] = ()
+
+    def capacity(self) -> list[int]:
+        """Batches that each device can run at once: bounded by streams and by instances."""
+        held = [sum(d == i for _, d in self.instances) for i in range(len(self.devices))]
+        streams = self.streams or held
+        return [max(1, min(have, run)) for have, run in zip(held, streams, strict=True)]
+
+    def instance_names(self) -> list[str]:
+        """Name every instance by model, device and number."""
+        return [
+            f"{self.models[m]}.{self.devices[d]}.{i}" for i, (m, d) in enumerate(self.instances)
+        ]
 
 
 @dataclass
@@ -66,7 +85,14 @@ class Records:
         Index into `reasons`, 0 for none.
     batch_model, batch_instance, batch_device, batch_count, batch_items, batch_gear,
     batch_length, batch_start_ns, host_ns, input_ns, compute_ns, output_ns, batch_finish_ns : array
-        By batch id. `batch_instance` counts the instances of all models in turn.
+        In order of start. `batch_instance` counts the instances of all models in turn.
+    reasons : list of str
+        Why requests were lost, by code.
+    interrupted_ns : int
+        When the run was stopped before its end, 0 if it was not.
+    stream : Stream, optional
+        Set when the run was longer than the recorder's bound: the columns then hold its
+        beginning only, and the summary is that of the stream.
     """
 
     model: Int
@@ -94,6 +120,8 @@ class Records:
     output_ns: Int
     batch_finish_ns: Int
     reasons: list[str] = field(default_factory=lambda: [""])
+    interrupted_ns: int = 0
+    stream: Stream | None = None
 
     def __len__(self) -> int:
         return len(self.arrival_ns)
