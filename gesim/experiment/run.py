@@ -158,7 +158,7 @@ def _one_run(
         return again
     except KeyboardInterrupt:
         partial = True
-    return _OneRun(recorder.records(reached_ns), facts, engine.name, engine.why, partial)
+    return _OneRun(recorder.records(reached_ns, partial), facts, engine.name, engine.why, partial)
 
 
 def facts_of(scenario: Scenario, system: System) -> Facts:
@@ -175,4 +175,5 @@ def facts_of(scenario: Scenario, system: System) -> Facts:
         warmup_ns=scenario.warmup.time_ns,
         duration_ns=scenario.duration_ns or 0,
         levels=max(model.priority_levels for model in scenario.models),
+        streams=tuple(device.streams for device in scenario.devices for _ in device.names()),
     )
