@@ -1,29 +1,26 @@
 """Profiles: small files with a card's published figures, each with its source.
 
-A profile gives the throughput of every compiled batch size (its gears). The time of a batch is
-``batch / throughput``; a figure of a whole card of `chips` is shared by its chips.
+A profile gives the throughput (or the time) of every compiled batch size, its gears. The time of
+a batch is ``batch / throughput``; a figure of a whole card of `chips` is shared by its chips.
+See `gesim.cost.profile_file` for the keys of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import yaml
-
+from gesim.cost.profile_file import read
+from gesim.cost.service import Host, Transfer
 from gesim.cost.table import Table
-from gesim.errors import ProfileError, ScenarioError
-from gesim.units import parse_rate_rps, suggest
+from gesim.errors import ProfileError
+from gesim.units import suggest
 
 __all__ = ["Profile", "list_profiles", "load_profile"]
 
 FOLDER = Path(__file__).parent.parent / "profiles"
-_KEYS = ("profile", "name", "model", "device", "precision", "input", "basis", "chips", "curves")
-_NEEDED = ("profile", "name", "model", "device", "curves")
-_CURVE_KEYS = ("length", "source", "throughput")
 
 
 @dataclass(frozen=True)
@@ -34,13 +31,15 @@ class Profile:
     ----------
     name, model, device : str
     facts : dict of str to str
-        Precision, input shape, basis: for people.
+        Precision, input shape, basis, who measured, caveats: for people.
     gears : tuple of int
-        Compiled batch sizes, increasing.
+        Compiled batch sizes, increasing: those that every length has.
     points : dict of int to dict of int to int
         Length (0 for none) to batch size to ns.
     sources : tuple of str
-        Where the figures stand, one a curve.
+        Where the figures stand, one a curve; then those of host and transfer.
+    host, transfer : Host, Transfer or None
+        Terms beside the compute time, where the file has figures for them.
     """
 
     name: str
@@ -50,6 +49,8 @@ class Profile:
     gears: tuple[int, ...]
     points: dict[int, dict[int, int]]
     sources: tuple[str, ...]
+    host: Host | None = None
+    transfer: Transfer | None = None
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -58,17 +59,26 @@ class Profile:
 
     @property
     def best_batch(self) -> int:
-        """Batch size with the highest throughput (at the longest length)."""
+        """Batch size with the highest throughput (at the longest length).
+
+        Often not the largest gear: of 205 public curves on 310P3 only 14 % never fall.
+        """
         points = self.points[max(self.points)]
         return max(points, key=lambda batch: (batch / points[batch], -batch))
 
-    def table(self, gears: tuple[int, ...] | None = None) -> Table:
+    def throughput_rps(self, batch: int, length: int = 0) -> float:
+        """Items per second at a measured batch size (and length)."""
+        return batch / self.points[length][batch] * 1e9
+
+    def table(
+        self,
+        gears: tuple[int, ...] | None = None,
+        extrapolate: Literal["never", "linear"] = "never",
+    ) -> Table:
         """Make the cost model, for other gears than the profile's if given (() for any)."""
         chosen = self.gears if gears is None else gears
-        name = f"profile {self.name}"
-        if self.lengths:
-            return Table(self.points, gears=chosen, name=name)
-        return Table(self.points[0], gears=chosen, name=name)
+        points = self.points if self.lengths else self.points[0]
+        return Table(points, extrapolate=extrapolate, gears=chosen, name=f"profile {self.name}")
 
 
 def list_profiles() -> list[str]:
@@ -94,84 +104,24 @@ def load_profile(name: str, base: Path | None = None) -> Profile:
     if name.endswith((".yaml", ".yml")) or "/" in name:
         path = (base or Path.cwd()) / Path(name).expanduser()
         if not path.is_file():
-            raise ProfileError(f"there is no profile file {path}")
-        return _read(path)
+            beside = [other.name for other in path.parent.glob("*.y*ml")]
+            raise ProfileError(f"there is no profile file {path}{suggest(path.name, beside)}")
+        return _loaded(path)
     known = list_profiles()
     if name not in known:
         raise ProfileError(
             f"there is no profile {name!r}{suggest(name, known)} (shipped: {', '.join(known)}; "
             "or give the path of a .yaml file)"
         )
-    return _read(FOLDER / f"{name}.yaml")
+    return _loaded(FOLDER / f"{name}.yaml")
 
 
-@cache
-def _read(path: Path) -> Profile:
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ProfileError(f"{path}: cannot be read as YAML: {error}") from None
-    _check_keys(path, data, _KEYS, _NEEDED, "a profile")
-    if data["profile"] != 1:
-        raise ProfileError(f"{path}: profile: {data['profile']!r} is not a version; write 1")
-    chips = data.get("chips", 1)
-    if not isinstance(chips, int) or isinstance(chips, bool) or chips < 1:
-        raise ProfileError(f"{path}: chips: {chips!r} must be a whole number of 1 or more")
-    if not isinstance(data["curves"], list) or not data["curves"]:
-        raise ProfileError(f"{path}: curves: needs a list of at least one curve")
-    points: dict[int, dict[int, int]] = {}
-    sources = []
-    for number, curve in enumerate(data["curves"]):
-        where = f"{path}: curves[{number}]"
-        _check_keys(where, curve, _CURVE_KEYS, ("source", "throughput"), "a curve")
-        if not isinstance(curve["source"], str) or not curve["source"].strip():
-            raise ProfileError(f"{where}.source: is empty; say where the figures stand")
-        length = curve.get("length", 0)
-        if not isinstance(length, int) or length < 0 or length in points:
-            raise ProfileError(f"{where}.length: {length!r} must be a whole number, once each")
-        points[length] = _points(where, curve["throughput"], chips)
-        sources.append(curve["source"])
-    if 0 in points and len(points) > 1:
-        raise ProfileError(f"{path}: curves: every curve needs a length, or none")
-    gears = sorted(set.intersection(*(set(curve) for curve in points.values())))
-    if not gears:
-        raise ProfileError(f"{path}: curves: no batch size stands in all of them")
-    facts = {k: str(data[k]) for k in ("precision", "input", "basis") if k in data}
-    return Profile(
-        str(data["name"]), str(data["model"]), str(data["device"]), facts, tuple(gears), points,
-        tuple(sources),
-    )  # fmt: skip
+def _loaded(path: Path) -> Profile:
+    stat = path.stat()
+    return _read(path, stat.st_mtime_ns, stat.st_size)
 
 
-def _check_keys(
-    where: object, data: Any, known: tuple[str, ...], needed: tuple[str, ...], what: str
-) -> None:
-    if not isinstance(data, Mapping):
-        raise ProfileError(f"{where}: {what} is a mapping, this is {type(data).__name__}")
-    for key in data:
-        if key not in known:
-            near = suggest(str(key), known)
-            raise ProfileError(f"{where}: {key!r} is unknown{near} (keys: {', '.join(known)})")
-    for key in needed:
-        if key not in data:
-            raise ProfileError(f"{where}: {key!r} is missing")
-
-
-def _points(where: str, throughput: Any, chips: int) -> dict[int, int]:
-    """Turn items per second by batch size into ns a batch."""
-    if not isinstance(throughput, Mapping) or not throughput:
-        raise ProfileError(f"{where}.throughput: needs batch sizes with rates, like 8: 1200/s")
-    points: dict[int, int] = {}
-    for batch, rate in throughput.items():
-        if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
-            raise ProfileError(f"{where}.throughput: {batch!r} is not a batch size (1 or more)")
-        if points and batch <= max(points):
-            raise ProfileError(f"{where}.throughput: batch sizes must increase; {batch} does not")
-        try:
-            rate_rps = parse_rate_rps(rate)
-        except ScenarioError as error:
-            raise ProfileError(f"{where}.throughput.{batch}: {error}") from None
-        if rate_rps <= 0:
-            raise ProfileError(f"{where}.throughput.{batch}: {rate} must be above 0")
-        points[batch] = round(batch * chips / rate_rps * 1e9)
-    return points
+@lru_cache(maxsize=256)
+def _read(path: Path, _mtime_ns: int, _size: int) -> Profile:
+    """Read a file, once for as long as it does not change."""
+    return Profile(**read(path))

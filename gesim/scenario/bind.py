@@ -34,7 +34,7 @@ class Costs:
     cost : CostModel
         Compute time; carries gears and lengths.
     host, transfer : Host, Transfer
-        The terms beside it.
+        The terms beside it: the scenario's, else the profile's.
     jitter : Law or None
         Multiplier of the compute time.
     """
@@ -53,33 +53,28 @@ def costs_of(model: Model, base: Path) -> Costs:
     ProfileError
         If its profile cannot be found or read, or says something impossible.
     """
+    from gesim.cost.profile import load_profile
+    from gesim.cost.service import Host, Transfer
     from gesim.laws import law_of
 
     gears = () if model.gears in ("any", None) else model.gears
+    host, transfer = _host(model.host), _transfer(model.transfer)
+    cost: CostModel
     if model.cost is not None:
         cost = _inline(model.cost, gears, f"cost of model {model.name!r}")
         jitter = getattr(model.cost, "jitter", None)
     else:
-        cost, jitter = _from_profile(model, base), model.jitter
+        profile = load_profile(str(model.profile), base)
+        if model.gears is None:
+            gears = profile.gears
+        cost, jitter = profile.table(gears, model.extrapolate or "never"), model.jitter
+        host, transfer = host or profile.host, transfer or profile.transfer
     return Costs(
         cost=cost,
-        host=_host(model.host or spec.Host()),
-        transfer=_transfer(model.transfer or spec.Transfer()),
+        host=host or Host(),
+        transfer=transfer or Transfer(),
         jitter=law_of(jitter) if jitter is not None else None,
     )
-
-
-def _from_profile(model: Model, base: Path) -> CostModel:
-    """Make the cost model of a profile, with the scenario's gears if it names any."""
-    from gesim.cost.profile import load_profile
-    from gesim.cost.table import Table
-
-    assert model.profile is not None
-    profile = load_profile(model.profile, base)
-    gears = profile.gears if model.gears is None else () if model.gears == "any" else model.gears
-    points: Any = profile.points if profile.lengths else profile.points[0]
-    name = f"profile {profile.name}"
-    return Table(points, extrapolate=model.extrapolate or "never", gears=gears, name=name)
 
 
 def _inline(said: Any, gears: tuple[int, ...], name: str) -> CostModel:
@@ -102,7 +97,9 @@ def _inline(said: Any, gears: tuple[int, ...], name: str) -> CostModel:
     return Table(points, extrapolate=said.extrapolate, gears=gears, name=name)
 
 
-def _host(said: spec.Host) -> Host:
+def _host(said: spec.Host | None) -> Host | None:
+    if said is None:
+        return None
     from gesim.cost.service import Host
     from gesim.laws import law_of
 
@@ -110,7 +107,9 @@ def _host(said: spec.Host) -> Host:
     return Host(said.dispatch_ns, said.per_item_ns, jitter)
 
 
-def _transfer(said: spec.Transfer) -> Transfer:
+def _transfer(said: spec.Transfer | None) -> Transfer | None:
+    if said is None:
+        return None
     from gesim.cost.service import Transfer
 
     return Transfer(

@@ -149,7 +149,9 @@ class Model(Strict):
     ] = None
     """Compiled batch sizes; default the profile's. `any`: every size runs, nothing is padded."""
     host: Host | None = None
+    """Host time per batch; default the profile's, which mostly has none."""
     transfer: Transfer | None = None
+    """Copies to and from the device; default the profile's, which mostly has none."""
     instance_group: InstanceGroup = InstanceGroup()
     priority_levels: Count = 1
     """Levels 1 (most urgent) to this."""
