@@ -1,26 +1,33 @@
 """The `gesim` command.
 
 Results go to stdout, talk to stderr. Exit codes: 0 all well, 1 an expectation of a scenario
-failed (or a policy did not pass), 2 bad input, 130 after Ctrl-C.
+failed (or a policy did not pass), 2 bad input, 70 a bug of gesim, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
 
 import typer
 
 import gesim
 from gesim.cli import check_policy, policies, profiles, run, schema, show, validate
-from gesim.cli.talk import complain
-from gesim.errors import GesimError
+from gesim.cli.talk import complain, talk
+from gesim.errors import GesimError, InternalError
 
 __all__ = ["app", "main"]
+
+BAD_INPUT = 2
+OUR_FAULT = 70
+"""EX_SOFTWARE of sysexits.h: 1 is taken by expectations that failed."""
 
 app = typer.Typer(
     name="gesim",
     help="Simulate an inference-serving scheduling policy before anyone touches hardware.",
+    epilog="Exit codes: 0 all well, 1 an expectation (or a policy check) failed, 2 bad input, "
+    "70 a bug of gesim, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -50,15 +57,26 @@ def _root(
     """Hold the options of the command itself."""
 
 
-def main() -> None:
-    """Run the command; every expected failure is one message and an exit code."""
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit; every expected failure is one message and an exit code.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        Instead of the process's own.
+    """
     try:
-        app()
+        app(args)
+    except InternalError as error:
+        complain(error)
+        sys.exit(OUR_FAULT)
     except GesimError as error:
         complain(error)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output went away: `gesim ... | head`
-        sys.stderr.close()
-        sys.exit(0)
+        sys.exit(BAD_INPUT)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        talk().print("error (gesim): this is a bug of gesim; please report it with the lines above")
+        sys.exit(OUR_FAULT)
+    sys.exit(0)

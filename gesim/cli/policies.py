@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import re
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,9 @@ from gesim.cli.talk import results
 from gesim.errors import PolicyError
 
 __all__ = ["policies"]
+
+_PARAMETERS = re.compile(r"\n*^Parameters\n-+\n.*?(?=\n\n^\S[^\n]*\n-+\n|\Z)", re.M | re.S)
+"""The numpydoc section; the table says the same."""
 
 
 def policies(
@@ -21,66 +25,87 @@ def policies(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the registered policies with their parameters."""
-    from gesim.registry import KINDS, policies, summary_line
+    from gesim.registry import KINDS, policies, policy_names
+    from gesim.registry.find import check_kind
     from gesim.units import suggest
 
-    if kind is not None and kind not in KINDS:
-        raise PolicyError(
-            f"kind {kind!r} is unknown{suggest(kind, KINDS)} (kinds: {', '.join(KINDS)})"
-        )
-    rows = []
-    for one in [kind] if kind else KINDS:
-        for policy_name, cls in policies(one).items():
-            if name in (None, policy_name):
-                rows.append(
-                    {
-                        "name": policy_name,
-                        "kind": one,
-                        "meaning": summary_line(cls),
-                        "parameters": _parameters(cls),
-                        "doc": (cls.__doc__ or "").strip(),
-                    }
-                )
+    kinds = [check_kind(kind)] if kind else list(KINDS)
+    rows = [
+        _row(one, policy_name, cls)
+        for one in kinds
+        for policy_name, cls in policies(one).items()
+        if name in (None, policy_name)
+    ]
     if not rows:
-        known = [n for one in KINDS for n in policies(one)]
-        raise PolicyError(f"there is no policy {name!r}{suggest(name or '', known)}")
+        known = [known for one in kinds for known in policy_names(one)]
+        what = f"{kind} policy" if kind else "policy"
+        raise PolicyError(
+            f"there is no {what} {name!r}{suggest(name or '', known)} (known: {', '.join(known)})"
+        )
     if json:
         typer.echo(json_module.dumps(rows, indent=2))
+    elif name is None:
+        _print_list(rows)
     else:
-        _print(rows, full=name is not None)
+        for row in rows:
+            _print_one(row)
 
 
-def _parameters(cls: type) -> list[dict[str, str]]:
-    from gesim.registry import parameters
+def _row(kind: str, name: str, cls: type) -> dict[str, Any]:
+    from inspect import getdoc
 
-    return [
-        {
-            "key": p.key,
-            "type": p.kind,
-            "default": p.default_text,
-            "meaning": p.doc,
-        }
-        for p in parameters(cls)
-    ]
+    from gesim.registry import parameters, summary_line
+
+    return {
+        "name": name,
+        "kind": kind,
+        "meaning": summary_line(cls),
+        "parameters": [
+            {
+                "key": p.key,
+                "type": p.kind,
+                "required": p.required,
+                "default": None if p.required else p.default_text,
+                "meaning": p.doc,
+            }
+            for p in parameters(cls)
+        ],
+        "doc": getdoc(cls) or "",
+    }
 
 
-def _print(rows: list[dict[str, Any]], *, full: bool) -> None:
+def _print_list(rows: list[dict[str, Any]]) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    console = results()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for header in ("policy", "kind", "meaning", "parameters"):
         table.add_column(header)
     for row in rows:
         keys = "\n".join(
-            f"{p['key']}" + (f" = {p['default']}" if p["default"] != "" else "")
+            p["key"] if p["required"] else f"{p['key']} = {p['default']}"
             for p in row["parameters"]
-        )
-        table.add_row(row["name"], row["kind"], row["meaning"], keys)
-    console.print(table)
-    if full:
-        from inspect import cleandoc
+        )  # fmt: skip
+        table.add_row(row["name"], row["kind"], Text(row["meaning"]), Text(keys))
+    results().print(table)
 
-        for row in rows:
-            typer.echo(cleandoc(row["doc"]))
+
+def _print_one(row: dict[str, Any]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    console = results()
+    console.print(Text.assemble((row["name"], "bold"), f" ({row['kind']})"))
+    console.print(Text(_PARAMETERS.sub("", row["doc"])))
+    if not row["parameters"]:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for header in ("parameter", "type", "default", "meaning"):
+        table.add_column(header)
+    for p in row["parameters"]:
+        default = "required" if p["required"] else p["default"]
+        table.add_row(*(Text(text) for text in (p["key"], p["type"], default, p["meaning"])))
+    console.print()
+    console.print(table)

@@ -11,23 +11,26 @@ from gesim.errors import GesimError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["complain", "progress", "results", "talk"]
+__all__ = ["complain", "progress", "results", "talk", "warn"]
+
+_WIDTH = 140
+"""Columns of a table that goes to a file or a pipe."""
 
 
 def talk() -> Console:
-    """Return the console on stderr."""
+    """Return the console on stderr. It prints text as it is: ``models[0]`` is no markup."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def results() -> Console:
-    """Return the console on stdout."""
+    """Return the console on stdout; a file or a pipe gets lines wide enough for any table."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=140)
+        console = Console(highlight=False, emoji=False, width=_WIDTH)
     return console
 
 
@@ -36,6 +39,13 @@ def complain(error: GesimError) -> None:
     from rich.text import Text
 
     talk().print(Text.assemble((f"error ({error.blame}): ", "bold red"), str(error)))
+
+
+def warn(message: str) -> None:
+    """Say what has no effect or is probably not meant."""
+    from rich.text import Text
+
+    talk().print(Text.assemble(("warning: ", "yellow"), message))
 
 
 @contextmanager
