@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesim.core.request import Outcome
-from gesim.metrics.histogram import BUCKETS, Counts, bucket_of
+from gesim.metrics.histogram import BUCKETS, Counts, bucket_of, sums
 
 __all__ = ["BLOCKS", "STREAMED", "Blocks"]
 
@@ -86,18 +86,22 @@ class Blocks:
         block = ids // self.size
         flat = block * self.groups + group
         shape, size = self.targeted.shape, self.targeted.size
-        np.add.at(self.outcomes, (block, group, outcome), 1)
+        outcomes = np.bincount(flat * _OUTCOMES + outcome, minlength=size * _OUTCOMES)
+        self.outcomes += outcomes.reshape(self.outcomes.shape)
         self.targeted += np.bincount(flat[targeted > 0], minlength=size).reshape(shape)
         self.good += np.bincount(flat[good > 0], minlength=size).reshape(shape)
-        np.minimum.at(self.first_ns, block, arrival_ns)
+        earlier = arrival_ns < self.first_ns[block]
+        np.minimum.at(self.first_ns, block[earlier], arrival_ns[earlier])
 
     def parts(self, ids: Int, group: Int, parts_ns: list[Int]) -> None:
         """Take the latencies of answered requests and their parts, as in `STREAMED`."""
         block = ids // self.size
         where = block * self.groups + group
         for part, values in enumerate(parts_ns):
-            np.add.at(self.sums[:, :, part], (block, group), values)
-            np.maximum.at(self.largest[:, :, part], (block, group), values)
+            shape, size = self.targeted.shape, self.targeted.size
+            self.sums[:, :, part] += sums(where, values, size).reshape(shape)
+            larger = values > self.largest[block, group, part]
+            np.maximum.at(self.largest[:, :, part], (block[larger], group[larger]), values[larger])
             self._parts.add((where * len(STREAMED) + part) * BUCKETS + bucket_of(values))
 
     def reasons(self, ids: Int, group: Int, code: Int) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "highest",
     "lowest",
     "middle",
+    "sums",
 ]
 
 Int = NDArray[np.int64]
@@ -76,6 +77,15 @@ def buckets_needed(relative_error: float, low: float, high: float) -> tuple[floa
     """Growth and number of exact logarithmic buckets of that error between two values."""
     growth = (1 + relative_error) / (1 - relative_error)
     return growth, ceil(log(high / low) / log(growth) - 1e-12)
+
+
+def sums(index: Int, values: Int, size: int) -> Int:
+    """Sum `values` (at least 0) by `index` exactly."""
+    if len(values) and int(values.max()) * len(values) < 1 << 53:  # floats are exact up to there
+        return np.bincount(index, weights=values, minlength=size).astype(np.int64)
+    exact = np.zeros(size, np.int64)
+    np.add.at(exact, index, values)
+    return exact
 
 
 class Counts:

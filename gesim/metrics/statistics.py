@@ -14,7 +14,7 @@ is no interval.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, fsum, log, sqrt
@@ -223,17 +223,31 @@ def quantile_ranks(
     coverage : float
         Probability that the interval holds the quantile.
     """
-    from scipy.stats import binom
-
     tail = (1 - confidence) / 2
-    law = binom(samples, probability)
-    lower = int(law.ppf(tail))
-    while lower > 0 and law.cdf(lower - 1) > tail:
-        lower -= 1
-    upper = int(law.ppf(1 - tail)) + 1
-    while upper <= samples and law.sf(upper - 1) > tail:
-        upper += 1
-    return lower, upper, float(law.cdf(upper - 1) - (law.cdf(lower - 1) if lower else 0.0))
+    lower = _first(lambda k: _at_most(k, samples, probability) > tail, 0, samples)
+    upper = _first(lambda k: 1 - tail <= _at_most(k, samples, probability), 0, samples) + 1
+    inside = _at_most(upper - 1, samples, probability) - _at_most(lower - 1, samples, probability)
+    return lower, upper, inside
+
+
+def _at_most(k: int, samples: int, probability: float) -> float:
+    """Probability that at most `k` of `samples` are below the quantile: a binomial law's."""
+    from scipy.special import betainc
+
+    if k < 0 or k >= samples:
+        return float(k >= 0)
+    return float(betainc(samples - k, k + 1, 1 - probability))
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Find the least integer from `low` on for which a monotone property holds, as for `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def needed_samples(probability: float, confidence: float = 0.95) -> int:
@@ -249,18 +263,13 @@ def early_stopping_queries(
     The smallest n for which at most `over_latency` slow queries among n show, at the given
     confidence, that a share `probability` is fast enough.
     """
-    from scipy.stats import binom
-
     slow = 1 - probability + tolerance
     low = over_latency + 1
+
+    def shown(queries: int) -> bool:
+        return _at_most(over_latency, queries, slow) <= 1 - confidence
+
     step = 1
-    while binom.cdf(over_latency, low + step, slow) > 1 - confidence:
+    while not shown(low + step):
         step *= 2
-    high = low + step
-    while low < high:
-        middle = (low + high) // 2
-        if binom.cdf(over_latency, middle, slow) <= 1 - confidence:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return _first(shown, low, low + step)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gesim.core.decisions import NEVER_NS
 from gesim.core.request import Outcome
 from gesim.metrics.blocks import STREAMED, Blocks
-from gesim.metrics.histogram import BUCKETS, bucket_of
+from gesim.metrics.histogram import BUCKETS, bucket_of, sums
 from gesim.metrics.measures import due_ns
 from gesim.metrics.records import Facts
 from gesim.metrics.timebins import TimeBins
@@ -99,14 +99,12 @@ class Stream:
         self.blocks.parts(ids, group, parts)
         bucket = bucket_of(parts[0])
         for part, values in enumerate(parts):
-            np.add.at(self.by_latency_ns[:, part], bucket, values)
+            self.by_latency_ns[:, part] += sums(bucket, values, BUCKETS)
         first = np.concatenate([[0], np.cumsum(count)[:-1]])
         self.blocks.batches(ids[first], columns["model"], columns["items"], columns["gear"])
         self.bins.add("answered", group, answer_ns)
-        on_time = answer_ns <= due
-        self.bins.add(
-            "good", group[on_time & (due < NEVER_NS)], answer_ns[on_time & (due < NEVER_NS)]
-        )
+        good = (answer_ns <= due) & (due < NEVER_NS)
+        self.bins.add("good", group[good], answer_ns[good])
         self.bins.add("started", columns["instance"], columns["start_ns"])
         self.bins.add("finished", columns["instance"], columns["finish_ns"])
         self.bins.add("gone", np.zeros(len(count), np.int64), columns["finish_ns"], count)

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gesim.metrics.histogram import sums
+
 __all__ = ["BINS", "Series", "TimeBins"]
 
 Int = NDArray[np.int64]
@@ -76,9 +78,9 @@ class TimeBins:
                 series.count.shape
             )
         else:
-            np.add.at(series.count.reshape(-1), flat, weight)
+            series.count += sums(flat, weight, series.count.size).reshape(series.count.shape)
             offset = offset * weight
-        np.add.at(series.offset.reshape(-1), flat, offset)
+        series.offset += sums(flat, offset, series.count.size).reshape(series.count.shape)
 
     def events(self, name: str, first: int, end: int) -> Int:
         """Events in the bins ``[first, end)``, by column."""
