@@ -6,9 +6,11 @@ import os
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from gesim.testing.conformance import check_policy
 
@@ -51,8 +53,26 @@ def test_readme_policy_passes(tmp_path):
     path = tmp_path / "patient.py"
     path.write_text(block, encoding="utf-8")
     check_policy(f"{path}:Patient").require()
-    body = block[block.index("@dataclass") :]
+    body = re.sub(r'""".*?"""', "", block[block.index("@dataclass") :], flags=re.DOTALL)
     assert len([line for line in body.splitlines() if line.strip()]) <= 15
+
+
+def test_readme_output_is_what_it_prints():
+    """The pasted table, its error bars aside."""
+    import gesim
+    from gesim.report.table import result_table
+
+    def plain(text: str) -> list[list[str]]:
+        return [re.sub(r" ±[\d.]+ \w+", "", line).split() for line in text.splitlines() if line]
+
+    result = gesim.run(gesim.load(ROOT / "scenarios" / "quickstart.yaml"))
+    console = Console(width=100, file=StringIO())
+    console.print(result_table(result.label, result.summary_dict, result.expectations))
+    printed = plain(console.file.getvalue())
+    (block,) = blocks(README, "text")
+    pasted = plain(block)
+    assert pasted[0] == result.label.split()
+    assert pasted[1:] == printed[1:]
 
 
 def test_readme_commands_exist():
@@ -91,10 +111,11 @@ class TestText:
 
 
 def test_scenario_file_keys_are_documented():
-    """docs/scenario-files.md names every key of the schema."""
+    """docs/scenario-files.md and the two pages it leads to name every key of the schema."""
     from gesim.scenario.jsonschema import json_schema
 
-    text = (ROOT / "docs" / "scenario-files.md").read_text(encoding="utf-8")
+    pages = ("scenario-files.md", "workloads.md", "cost-models.md")
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     keys: set[str] = set()
 
     def collect(node: object) -> None:
