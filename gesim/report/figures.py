@@ -7,9 +7,11 @@ made the numbers: fidelity, engine, seed, version.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gesim.core.request import Outcome
@@ -17,7 +19,6 @@ from gesim.metrics.records import Facts, Records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["batch_histogram", "breakdown", "compare", "latency_cdf", "queue_length", "timeline"]
 
@@ -35,10 +36,17 @@ _POINTS = 2000
 """Most points of a curve: more cannot be seen and make files large."""
 
 
-def _figure(width: float = 7.2, height: float = 3.6, columns: int = 1) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
+class _Shown(Figure):
+    """A figure that Jupyter shows although pyplot does not know it."""
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
+
+
+def _figure(width: float = 7.2, height: float = 3.6, columns: int = 1) -> tuple[Figure, Any]:
+    figure = _Shown(figsize=(width, height), layout="constrained")
     axes = figure.subplots(1, columns)
     for ax in np.atleast_1d(axes):
         ax.spines[["top", "right"]].set_visible(False)
