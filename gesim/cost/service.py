@@ -6,7 +6,8 @@ An instance is busy with a batch for
 
     host       dispatch + per_item * items    (jittered on its own)
     input      gear * bytes / bandwidth + latency
-    compute    the cost model at the batch's gear and length, times a jitter of mean 1
+    compute    the cost model at the batch's gear and length (a quantile of it where it is
+               empirical), times a jitter of mean 1
     output     as input
 
 Items count what the requests bring, the gear what the device is handed: padding is copied and
@@ -30,7 +31,6 @@ from numpy.random import Generator
 from gesim.core.request import Batch
 from gesim.cost.base import CostModel
 from gesim.cost.empirical import Empirical
-from gesim.errors import ProfileError
 from gesim.laws import Draws, Law, Uniform
 
 __all__ = ["Host", "Service", "Transfer"]
@@ -97,15 +97,11 @@ class Service:
     Attributes
     ----------
     draws : Draws or None
-        Where the jitter comes from. A compiled loop may take its blocks instead of `next`.
+        Where the jitter of the compute time comes from. A compiled loop may take its blocks
+        instead of `next`.
     time : callable
         ``time(batch)`` fills in the batch's four durations and its ``finish_ns``. Means are
         looked up in a dict, so that a batch without jitter costs a fraction of a microsecond.
-
-    Raises
-    ------
-    ProfileError
-        For a jitter on top of quantiles, which are random already.
     """
 
     def __init__(
@@ -120,17 +116,15 @@ class Service:
         self.host = host if host is not None else Host()
         self.transfer = transfer if transfer is not None else Transfer()
         self.jitter = jitter
-        compute_rng, host_rng = rng.spawn(2)
-        self._empirical = cost if isinstance(cost, Empirical) else None
-        if self._empirical is not None:
-            if jitter is not None:
-                raise ProfileError(f"{cost.kind} cost is drawn from quantiles; remove its jitter")
-            jitter = Uniform(0.0, 1.0)
+        compute_rng, host_rng, quantile_rng = rng.spawn(3)
         self.draws = Draws(jitter, compute_rng) if jitter is not None else None
         self._host_draws = Draws(self.host.jitter, host_rng) if self.host.jitter else None
+        self._empirical = cost if isinstance(cost, Empirical) else None
+        self._probabilities = Draws(Uniform(0.0, 1.0), quantile_rng)
         self._own_work = cost.kind == "work"
         self._known: dict[tuple[int, int, int], tuple[int, int, int, int]] = {}
-        plain = self.draws is None and self._host_draws is None and not self._own_work
+        plain = self.draws is None and self._host_draws is None
+        plain = plain and self._empirical is None and not self._own_work
         self.time: Callable[[Batch], None] = self._time_plain if plain else self._time_drawn
 
     @property
@@ -176,12 +170,10 @@ class Service:
         if self._own_work:
             work_ns = sum(request.work_ns for request in batch.requests)
             compute_ns = self.cost.mean_ns(batch.gear, batch.length, work_ns)
+        if self._empirical is not None:
+            compute_ns = self._empirical.quantile_ns(batch.gear, self._probabilities.next())
         if self.draws is not None:
-            draw = self.draws.next()
-            if self._empirical is not None:
-                compute_ns = self._empirical.quantile_ns(batch.gear, draw)
-            else:
-                compute_ns = round(compute_ns * draw)
+            compute_ns = round(compute_ns * self.draws.next())
         if self._host_draws is not None:
             host_ns = round(host_ns * self._host_draws.next())
         batch.host_ns = host_ns

@@ -16,8 +16,8 @@ Points = Mapping[int, int]
 class Table:
     """Mean compute time from measured points, interpolated linearly between neighbours.
 
-    Interpolation beats a fitted line on real cards (median error of a left-out point 3.2 %
-    against 6.1 % on 284 public 310P3 curves); beyond the points nothing is known, so nothing
+    Interpolation beats a fitted line on real cards (median error of a left-out point 3.5 %
+    against 6.2 % on 205 public 310P3 curves); beyond the points nothing is known, so nothing
     is made up unless `extrapolate` says so.
 
     Parameters

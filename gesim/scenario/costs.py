@@ -70,6 +70,7 @@ class Empirical(Strict):
     ]
     """Batch size to quantiles such as ``{p1: 2ms, p50: 3ms, p99.9: 9ms}``."""
     extrapolate: Literal["never", "linear"] = "never"
+    jitter: Jitter | None = None
 
     @property
     def shares(self) -> dict[int, dict[float, int]]:
