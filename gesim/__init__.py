@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         ScenarioError,
         WorkloadError,
     )
-    from gesim.experiment.folder import open_result
+    from gesim.experiment.reopen import open_result
     from gesim.experiment.result import Result
     from gesim.experiment.run import run
     from gesim.scenario.load import load
@@ -74,7 +74,7 @@ _HOME = {
     "gesim.core.request": "Request",
     "gesim.errors": "ContractError DeviceError GesimError InternalError PolicyError ProfileError "
     "ResultError ScenarioError WorkloadError",
-    "gesim.experiment.folder": "open_result",
+    "gesim.experiment.reopen": "open_result",
     "gesim.experiment.result": "Result",
     "gesim.experiment.run": "run",
     "gesim.scenario.load": "load",

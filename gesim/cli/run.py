@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gesim.cli.talk import progress, results, talk
-from gesim.errors import ScenarioError
+from gesim.cli.talk import progress, results, talk, warn
+from gesim.errors import GesimError, ScenarioError
 
 if TYPE_CHECKING:
     from gesim.experiment.result import Result
@@ -32,11 +32,14 @@ def run(
         ),
     ] = None,
     replications: Annotated[
-        int, typer.Option(min=1, help="Independent runs; intervals are then taken across them.")
+        int, typer.Option(help="Independent runs; intervals are then taken across them.")
     ] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(help="Result folder (with several scenarios: the folder of theirs)."),
+        typer.Option(
+            help="Result folder (with several scenarios: the folder of theirs); "
+            "default results/NAME-SEED."
+        ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON, nothing else.")
@@ -44,53 +47,54 @@ def run(
     engine: Annotated[
         str, typer.Option(help="auto, simpy, or compiled (fast, same results).")
     ] = "auto",
-    explain_engine: Annotated[bool, typer.Option(help="Say which engine ran, and why.")] = False,
+    explain_engine: Annotated[
+        bool, typer.Option("--explain-engine", help="Say which engine ran, and why.")
+    ] = False,
     check_invariants: Annotated[
-        bool, typer.Option(help="Check docs/invariants.md at every step (slower).")
+        bool,
+        typer.Option("--check-invariants", help="Check docs/invariants.md at every step (slower)."),
     ] = False,
     save: Annotated[bool, typer.Option(help="Write the result folder.")] = True,
 ) -> None:
     """Run scenarios in the discrete-event model."""
     from gesim.experiment import run as experiment
-    from gesim.experiment.folder import summary_text
-    from gesim.report.table import overview, result_table
 
-    loaded = [_load(path, set_ or []) for path in scenarios]
-    folders = _folders(loaded, seed, out)
+    experiment.check_settings(fidelity, replications, seed)
+    loaded = [_load(path, set_ or [], seed) for path in scenarios]
+    folders = _folders(loaded, seed, out, save=save)
     done: list[Result] = []
+    failed: GesimError | None = None
     for scenario, folder in zip(loaded, folders, strict=True):
-        for warning in scenario.warnings():
-            talk().print(f"warning: {scenario.file}: {warning}")
-        with progress(scenario.name) as update:
-            result = experiment.run(
-                scenario,
-                seed=seed,
-                replications=replications,
-                engine=engine,
-                fidelity=fidelity,
-                check_invariants=check_invariants,
-                on_progress=update,
-            )
+        warnings = scenario.warnings()
+        for warning in warnings:
+            warn(f"{scenario.file}: {warning}")
+        try:
+            with progress(scenario.name) as update:
+                result = experiment.run(
+                    scenario,
+                    seed=seed,
+                    replications=replications,
+                    engine=engine,
+                    fidelity=fidelity,
+                    check_invariants=check_invariants,
+                    on_progress=update,
+                )
+            if folder is not None:
+                result.save(folder)
+        except GesimError as error:  # what ran before is still shown
+            failed = error
+            break
+        for warning in result.warnings[len(warnings) :]:
+            warn(f"{scenario.file}: {warning}")
         if explain_engine:
             talk().print(f"engine {result.engine}: {result.engine_why}")
-        if save:
-            result.save(folder)
         done.append(result)
         if result.partial:
             break
-    if json:
-        texts = [summary_text(result) for result in done]
-        typer.echo(texts[0] if len(loaded) == 1 else f"[\n{','.join(texts)}]", nl=False)
-    else:
-        console = results()
-        if len(loaded) == 1:
-            one = done[0]
-            console.print(result_table(one.label, one.summary_dict, one.expectations))
-        else:
-            console.print(overview([(r.label, r.summary_dict, r.expectations) for r in done]))
-    for result in done:
-        if result.folder is not None:
-            talk().print(f"report: {_shown(result.folder / 'report.html')}")
+    if done:
+        _print(done, json=json, one=len(loaded) == 1)
+    if failed is not None:
+        raise failed
     if any(result.partial for result in done):
         talk().print("interrupted: the results above are partial")
         raise typer.Exit(130)
@@ -98,33 +102,65 @@ def run(
         raise typer.Exit(1)
 
 
-def _load(path: Path, changes: list[str]) -> Scenario:
+def _print(done: list[Result], *, json: bool, one: bool) -> None:
+    """Print the results to stdout, and where they are to stderr."""
+    from gesim.experiment.folder import summary_text
+    from gesim.report.table import overview, result_table
+
+    if json:
+        texts = [summary_text(result) for result in done]
+        typer.echo(texts[0] if one else f"[\n{','.join(texts)}]\n", nl=False)
+    elif one:
+        result = done[0]
+        results().print(result_table(result.label, result.summary_dict, result.expectations))
+    else:
+        rows = [(r.label, r.summary_dict, r.expectations) for r in done]
+        results().print(overview(rows))
+    for result in done:
+        if result.folder is not None:
+            talk().print(f"report: {_shown(result.folder / 'report.html')}")
+
+
+def _load(path: Path, changes: list[str], seed: int | None) -> Scenario:
     from gesim.scenario.load import load
 
     scenario = load(path)
     pairs: dict[str, object] = {}
     for change in changes:
         key, equals, value = change.partition("=")
-        if not equals or not key.strip():
+        key = key.strip()
+        if not equals or not key:
             raise ScenarioError(
                 f"--set {change!r}: write key=value, like --set batching.max_batch_size=8"
             )
-        pairs[key.strip()] = value.strip()
+        if key in pairs:
+            raise ScenarioError(f"--set {key} is given twice")
+        if key == "seed" and seed is not None:
+            raise ScenarioError("the seed is given twice: by --seed and by --set seed")
+        pairs[key] = value.strip()
     return scenario.set_many(pairs) if pairs else scenario
 
 
-def _folders(scenarios: list[Scenario], seed: int | None, out: Path | None) -> list[Path]:
-    """Choose each scenario's result folder; no two may be the same."""
+def _folders(
+    scenarios: list[Scenario], seed: int | None, out: Path | None, *, save: bool
+) -> list[Path | None]:
+    """Choose each scenario's result folder; no two may be the same, none of somebody else."""
+    from gesim.experiment.folder import check_target
+
+    if not save:
+        if out is not None:
+            raise ScenarioError("--out has no effect with --no-save; leave one of them out")
+        return [None] * len(scenarios)
     names = [f"{s.name}-{s.seed if seed is None else seed}" for s in scenarios]
-    if out is not None and len(scenarios) == 1:
-        return [out]
     chosen = [(out or Path("results")) / name for name in names]
+    if out is not None and len(scenarios) == 1:
+        chosen = [out]
     for folder in chosen:
         if chosen.count(folder) > 1:
             raise ScenarioError(
                 f"several scenarios would write {folder}: give them different names"
             )
-    return chosen
+    return [check_target(folder) for folder in chosen]
 
 
 def _shown(path: Path) -> str:

@@ -17,7 +17,8 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print summary.json.")] = False,
 ) -> None:
     """Show a result folder."""
-    from gesim.experiment.folder import open_result, summary_text
+    from gesim.experiment.folder import summary_text
+    from gesim.experiment.reopen import open_result
     from gesim.report.table import result_table
 
     opened = open_result(result)

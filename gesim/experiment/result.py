@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gesim import __version__
+from gesim.errors import ResultError
 from gesim.metrics.records import Facts, Records
 
 if TYPE_CHECKING:
@@ -16,21 +17,35 @@ if TYPE_CHECKING:
     from gesim.scenario.expect import Checked
     from gesim.scenario.scenario import Scenario
 
-__all__ = ["Result", "Run"]
+__all__ = ["MADE", "Result", "Run"]
 
 
-@dataclass
+MADE = ("command", "started_at", "asked_replications", "python", "versions")
+"""Keys of `Result.made`."""
+
+
+@dataclass(eq=False)
 class Run:
-    """One replication: its seed, its records and its summary."""
+    """One replication: its seed, its records and its summary.
+
+    Attributes
+    ----------
+    cut : bool
+        The records are the beginning only; the summary is of all.
+    """
 
     seed: int
     records: Records
     summary: dict[str, Any]
+    cut: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Result:
     """The outcome of `gesim.run` or `gesim.open_result`.
+
+    Figures are matplotlib figures; each says fidelity, engine, seed and version, and with several
+    replications shows the first.
 
     Attributes
     ----------
@@ -47,6 +62,12 @@ class Result:
         The run was interrupted.
     wall_s : float
         How long it took.
+    warnings : list of str
+        What in the scenario or the run has no effect or is probably not meant.
+    made : dict
+        How it came about: command, time, versions.
+    folder : Path, optional
+        Where it was saved or read from.
     """
 
     scenario: Scenario
@@ -60,8 +81,10 @@ class Result:
     wall_s: float = 0.0
     partial: bool = False
     engine_why: str = ""
+    warnings: list[str] = field(default_factory=list)
+    made: dict[str, Any] = field(default_factory=dict)
     version: str = __version__
-    folder: Path | None = field(default=None, compare=False)
+    folder: Path | None = None
 
     @property
     def ok(self) -> bool:
@@ -86,27 +109,29 @@ class Result:
         Returns
         -------
         pandas.DataFrame
-            ``latency_ns`` and the parts are NaN for requests that were not answered. Several
-            replications stand one after another, see column ``replication``.
+            Columns as in docs/results.md. ``latency_ns`` and its parts are NaN for requests
+            that were not answered. Several replications stand one after another, see column
+            ``replication``.
         """
-        import pandas as pd
-
         from gesim.experiment.frames import request_frame
 
-        frames = [request_frame(run.records, self.facts, i) for i, run in enumerate(self.runs)]
-        return pd.concat(frames, ignore_index=True)
+        return request_frame([run.records for run in self.runs], self.facts)
 
     def batches(self) -> pd.DataFrame:
         """One row a batch: model, instance, sizes, times in ns."""
-        import pandas as pd
-
         from gesim.experiment.frames import batch_frame
 
-        frames = [batch_frame(run.records, self.facts, i) for i, run in enumerate(self.runs)]
-        return pd.concat(frames, ignore_index=True)
+        return batch_frame([run.records for run in self.runs], self.facts)
 
     def summary(self) -> pd.DataFrame:
-        """One row a metric, one column for all, each model and each level; times in ms."""
+        """One row a metric; times in ms.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``all``, ``low`` and ``high`` (its 95 % confidence interval), then each model
+            and each priority level.
+        """
         from gesim.experiment.frames import summary_frame
 
         return summary_frame(self.summary_dict)
@@ -117,44 +142,67 @@ class Result:
         """Draw the latency distribution with its tail."""
         from gesim.report import figures
 
-        return figures.latency_cdf([(self.label, self.runs[0].records, self.facts)])
+        return figures.latency_cdf([self._series()])
 
     def timeline(self) -> Figure:
         """Draw what every instance did in a busy stretch."""
         from gesim.report import figures
 
-        return figures.timeline(self.runs[0].records, self.facts, self.label)
+        label, records, facts = self._series()
+        return figures.timeline(records, facts, label)
 
     def batch_histogram(self) -> Figure:
         """Draw the batch sizes."""
         from gesim.report import figures
 
-        return figures.batch_histogram([(self.label, self.runs[0].records, self.facts)])
+        return figures.batch_histogram([self._series()])
 
     def queue_length(self) -> Figure:
         """Draw the queue length over time."""
         from gesim.report import figures
 
-        return figures.queue_length([(self.label, self.runs[0].records, self.facts)])
+        return figures.queue_length([self._series()])
 
     def breakdown(self) -> Figure:
         """Draw where the time goes, by percentile of latency."""
         from gesim.report import figures
 
-        return figures.breakdown(self.runs[0].records, self.facts, self.label)
+        label, records, facts = self._series()
+        return figures.breakdown(records, facts, label)
 
-    def compare(self, other: Result) -> Figure:
-        """Draw latency distribution, batch sizes and queue length of two results together."""
+    def compare(self, *others: Result) -> Figure:
+        """Draw latency distribution, batch sizes and queue length of several results together.
+
+        Parameters
+        ----------
+        *others : Result
+            One or more.
+
+        Raises
+        ------
+        ResultError
+            If something else is given, or nothing.
+        """
         from gesim.report import figures
 
-        return figures.compare(
-            [(result.label, result.runs[0].records, result.facts) for result in (self, other)]
-        )
+        if not others or not all(isinstance(other, Result) for other in others):
+            raise ResultError("compare takes other results, like mine.compare(theirs)")
+        return figures.compare([result._series() for result in (self, *others)])
+
+    def _series(self) -> tuple[str, Records, Facts]:
+        """Return what a figure shows: the label and the records of the first replication."""
+        shown = " (the first is shown)" if len(self.runs) > 1 else ""
+        return f"{self.label}{shown}", self.runs[0].records, self.facts
 
     # ---- keeping ---------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
         """Write the result folder; see docs/results.md.
+
+        Returns
+        -------
+        Path
+            The folder, absolute.
 
         Raises
         ------
@@ -163,7 +211,7 @@ class Result:
         """
         from gesim.experiment.folder import save
 
-        self.folder = save(self, Path(folder))
+        self.folder = save(self, folder)
         return self.folder
 
     def __repr__(self) -> str:
@@ -174,6 +222,9 @@ class Result:
         return f"<Result {self.label}: mean {mean / 1e6:.3f} ms, p99 {p99 / 1e6:.3f} ms>"
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         from gesim.report.html import fragment
 
-        return fragment(self.label, self.summary_dict, self.expectations)
+        warned = "".join(f"<p>Warning: {escape(one)}</p>" for one in self.warnings)
+        return fragment(self.label, self.summary_dict, self.expectations) + warned

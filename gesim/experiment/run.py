@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from gesim.errors import ScenarioError
+from gesim.experiment.memory import bound_records, cut_warning
 from gesim.experiment.result import Result, Run
+from gesim.experiment.swap import with_policies
 from gesim.metrics.combine import combine
 from gesim.metrics.recorder import Recorder
 from gesim.metrics.records import Facts, Records
@@ -16,11 +24,13 @@ from gesim.metrics.summary import summarise
 from gesim.rng import derived_seed
 from gesim.scenario.build import build
 from gesim.scenario.expect import check_expectations
+from gesim.scenario.load import load
 from gesim.scenario.scenario import Scenario
 from gesim.scenario.system import System
 from gesim.sim.engine import FellBack, choose_engine
+from gesim.units import suggest
 
-__all__ = ["FIDELITIES", "run"]
+__all__ = ["FIDELITIES", "check_settings", "facts_of", "run"]
 
 FIDELITIES = ("model",)
 """Fidelity levels that exist so far; see docs/architecture.md for the others."""
@@ -28,15 +38,18 @@ FIDELITIES = ("model",)
 Progress = Callable[[int, int, int], None]
 """(requests done, requests expected or 0, simulated ns)"""
 
+_LIBRARIES = ("numpy", "pandas", "pyarrow", "scipy", "simpy")
+
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path,
     *,
     seed: int | None = None,
     replications: int = 1,
     engine: str = "auto",
     fidelity: str = "model",
     policies: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
     check_invariants: bool = False,
     on_progress: Progress | None = None,
 ) -> Result:
@@ -44,15 +57,21 @@ def run(
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : Scenario, str or Path
+        Or the file of one.
     seed : int, optional
         Instead of the scenario's.
     replications : int, default 1
         Independent runs; the first uses the seed itself, the others seeds derived from it.
-    engine : str, default "auto"
-    fidelity : str, default "model"
+    engine : {"auto", "simpy", "compiled"}
+    fidelity : {"model"}
     policies : mapping, optional
-        Policies to use instead of the scenario's, see `gesim.scenario.build.build`.
+        Policies to use instead of the scenario's: kind to policy for every model
+        (``{"batching": MyPolicy(8)}``), or model name to such a mapping. A policy is a name, a
+        class or an instance; a name or a class takes over the parameters that the old policy
+        has and it knows too. ``result.scenario`` is the scenario with them.
+    out : str or Path, optional
+        Result folder to write.
     check_invariants : bool
         Check every law of docs/invariants.md at every step (slower).
     on_progress : callable, optional
@@ -68,42 +87,88 @@ def run(
     GesimError
         A subclass that says who is at fault.
     """
-    if fidelity not in FIDELITIES:
-        raise ScenarioError(
-            f"fidelity {fidelity!r} is not available; this version has {', '.join(FIDELITIES)}"
-        )
-    if replications < 1:
-        raise ScenarioError(f"replications is {replications}; it must be at least 1")
+    check_settings(fidelity, replications, seed)
+    scenario = _scenario(scenario)
+    if policies:
+        scenario = with_policies(scenario, policies)
+    if out is not None:
+        from gesim.experiment.folder import check_target
+
+        check_target(out)
     seed = scenario.seed if seed is None else seed
+    made = _provenance(replications)
     started = perf_counter()
-    runs: list[Run] = []
-    one = None
-    for number in range(replications):
-        own_seed = seed if number == 0 else derived_seed(seed, f"replication/{number}")
-
-        def progress(done: int, expected: int, now_ns: int, number: int = number) -> None:
-            if on_progress is not None:
-                on_progress(number * expected + done, replications * expected, now_ns)
-
-        one = _one_run(scenario, own_seed, policies, engine, check_invariants, progress)
-        runs.append(Run(own_seed, one.records, summarise(one.records, one.facts)))
-        if one.partial:
-            break
-    assert one is not None
-    summary = combine([run.summary for run in runs])
-    return Result(
+    runs, last, partial = _replications(
+        scenario, seed, replications, engine, check_invariants, on_progress
+    )
+    warnings = scenario.warnings() + cut_warning(runs)
+    if len(runs) > 1 and all(one.summary == runs[0].summary for one in runs):
+        warnings.append(f"all {len(runs)} replications are equal: nothing here is random")
+    summary = combine([one.summary for one in runs])
+    result = Result(
         scenario=scenario,
         seed=seed,
-        engine=one.engine,
-        engine_why=one.why,
+        engine=last.engine,
+        engine_why=last.why,
         fidelity=fidelity,
         runs=runs,
-        facts=one.facts,
+        facts=last.facts,
         summary_dict=summary,
         expectations=check_expectations(scenario, summary),
         wall_s=perf_counter() - started,
-        partial=one.partial,
+        partial=partial,
+        warnings=warnings,
+        made=made,
     )
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def check_settings(fidelity: str, replications: int, seed: int | None) -> None:
+    """Complain about settings of a run that cannot be met.
+
+    Raises
+    ------
+    ScenarioError
+        That says what would be right.
+    """
+    if fidelity not in FIDELITIES:
+        raise ScenarioError(
+            f"fidelity {fidelity!r} is not available{suggest(fidelity, FIDELITIES)} "
+            f"(available now: {', '.join(FIDELITIES)})"
+        )
+    if isinstance(replications, bool) or not isinstance(replications, int) or replications < 1:
+        raise ScenarioError(f"replications is {replications!r}; it is a number of 1 or more")
+    whole = isinstance(seed, int) and not isinstance(seed, bool)
+    if seed is not None and not (whole and 0 <= seed < 2**63):
+        raise ScenarioError(f"seed is {seed!r}; it is a whole number from 0 to 2**63 - 1")
+
+
+def _scenario(given: object) -> Scenario:
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, str | Path):
+        return load(given)
+    raise ScenarioError(
+        f"run takes a scenario (gesim.load(...)) or the path of one, not {type(given).__name__}"
+    )
+
+
+def _provenance(replications: int) -> dict[str, Any]:
+    """Say how the result comes about, apart from scenario, seed and version."""
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else [],
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "asked_replications": replications,
+        "python": platform.python_version(),
+        "versions": _versions(),
+    }
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in _LIBRARIES}
 
 
 @dataclass
@@ -117,16 +182,47 @@ class _OneRun:
     partial: bool
 
 
-def _one_run(
+def _replications(
     scenario: Scenario,
     seed: int,
-    policies: Mapping[str, Any] | None,
-    wanted: str,
+    replications: int,
+    engine: str,
     check_invariants: bool,
-    on_progress: Progress,
+    on_progress: Progress | None,
+) -> tuple[list[Run], _OneRun, bool]:
+    """Run one after another; stop at Ctrl-C with those that are whole, or else with a part."""
+    runs: list[Run] = []
+    last: _OneRun | None = None
+    for number in range(replications):
+        own_seed = seed if number == 0 else derived_seed(seed, f"replication/{number}")
+
+        def progress(done: int, expected: int, now_ns: int, number: int = number) -> None:
+            if on_progress is not None:
+                on_progress(number * expected + done, replications * expected, now_ns)
+
+        try:
+            one = _one_run(scenario, own_seed, engine, check_invariants, progress)
+            # A part would pull the mean of whole ones aside.
+            if one.partial and last is not None:
+                return runs, last, True
+            runs.append(Run(own_seed, one.records, summarise(one.records, one.facts)))
+            bound_records(runs)
+            last = one
+        except KeyboardInterrupt:
+            if last is None:
+                raise
+            return runs, last, True
+        if one.partial:
+            break
+    assert last is not None
+    return runs, last, last.partial
+
+
+def _one_run(
+    scenario: Scenario, seed: int, wanted: str, check_invariants: bool, on_progress: Progress
 ) -> _OneRun:
     """Build and simulate once."""
-    system = build(scenario, seed, policies=policies)
+    system = build(scenario, seed)
     if check_invariants:
         from gesim.core.invariants import CheckedScheduler
 
@@ -153,7 +249,7 @@ def _one_run(
             raise ScenarioError(
                 f"engine compiled cannot run this scenario: it does not know {fell}; use auto"
             ) from None
-        again = _one_run(scenario, seed, policies, "simpy", False, on_progress)
+        again = _one_run(scenario, seed, "simpy", False, on_progress)
         again.why = f"the compiled engine does not know {fell}"
         return again
     except KeyboardInterrupt:
