@@ -11,7 +11,9 @@ from rows import ms, rows
 from gesim.experiment.run import run
 from gesim.scenario.scenario import Scenario
 
-ROWS = rows("A16", "H6")
+ROWS = [
+    pytest.param(row, id=f"{row['id']}-{row['case']}-{row['metric']}") for row in rows("A16", "H6")
+]
 
 
 def ns(value):
@@ -42,7 +44,7 @@ def h6(p):
 
 
 @pytest.mark.skipif(not ROWS, reason="the oracle's file is not here (../shared/oracle)")
-@pytest.mark.parametrize("row", [pytest.param(r, id=f"{r['id']}-{r['case']}-{r['metric']}") for r in ROWS])  # fmt: skip
+@pytest.mark.parametrize("row", ROWS)
 def test_exact_row(row):
     data = (a16 if row["id"] == "A16" else h6)(row["params"])
     result = run(Scenario.from_dict({"name": "exact", **data}))
@@ -65,7 +67,9 @@ def test_exact_row(row):
     assert measured[metric]() == pytest.approx(value, rel=1e-12)
 
 
-CONSERVED = [row for row in rows("B4") if row["params"].get("discipline") in ("fifo", "reverse_priority")]  # fmt: skip
+CONSERVED = [
+    row for row in rows("B4") if row["params"].get("discipline") in ("fifo", "reverse_priority")
+]
 
 
 @pytest.mark.skipif(not CONSERVED, reason="the oracle's file is not here (../shared/oracle)")
@@ -79,7 +83,7 @@ def test_conservation_law(row):
     ordering = "fifo" if row["case"] == "fifo" else "strict_priority"
     params = row["params"]
     loads = [c["rate_rps"] * c["service"]["mean_ms"] / 1e3 for c in params["classes"]]
-    for seed, requests in ((1, 300_000), (2, 1_200_000)):
+    for seed, requests in ((1, 1_000_000), (2, 4_000_000)):
         sample = Sample(classes(params, requests, ordering, reverse), seed)
         ids = sample.answered
         waits = (sample.records.start_ns[ids] - sample.records.arrival_ns[ids]) / 1e6

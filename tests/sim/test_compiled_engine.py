@@ -265,3 +265,16 @@ def test_auto_takes_the_compiled_engine_for_long_runs():
     assert result.engine == "compiled"
     assert result.summary_dict["little"]["equal"]
     assert run(scenario(BATCHING["greedy"]), engine="auto").engine == "simpy"
+
+
+def test_ties_between_levels_go_by_arrival():
+    """Of requests that come in one instant the first gets the free place, whatever its level."""
+    data = scenario(
+        BATCHING["none"], levels=3, admission={"policy": "bounded_queue", "max_queue_size": 0}
+    )
+    data = data.resolved()
+    at = [f"{5 * k}ms" for k in range(200)]
+    data["workload"]["arrivals"] = {"process": "bursts", "at": at, "size": 3}
+    fast = same(Scenario.from_dict(data))
+    levels = fast.runs[0].records.level[fast.runs[0].records.outcome == 1]
+    assert len(set(levels.tolist())) == 3

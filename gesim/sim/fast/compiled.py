@@ -11,10 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 
-from gesim.sim.fast import kernel
+from gesim.sim.fast import kernel, view
 from gesim.sim.fast.policy_source import PolicySource
 
 __all__ = ["Flags", "load_kernel"]
+
+
+_DASHES = "# " + "-" * 90 + "\n"
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,7 @@ def m_decide(address, now_ns, q):
 
 def kernel_text(flags: Flags, policy: PolicySource | None) -> str:
     """Write the source of the module."""
-    source = Path(kernel.__file__).read_text(encoding="utf-8")
-    head, body = source.split("# " + "-" * 90 + "\n", 1)
+    head, loop = _split(kernel)
     constants = head[head.index("LANES = 1") :]
     fixed = "\n".join(f"{name} = {value!r}" for name, value in asdict(flags).items())
     text = [
@@ -65,10 +67,18 @@ def kernel_text(flags: Flags, policy: PolicySource | None) -> str:
         _PRELUDE,
         constants,
         fixed,
-        policy.text if policy is not None else (_CALLING if flags.CALLED else ""),
-        body,
+        _split(view)[1],
+        policy.text if policy is not None else _CALLING,
+        loop,
     ]
     return _decorated("\n".join(text), nogil=not flags.CALLED)
+
+
+def _split(module: ModuleType) -> tuple[str, str]:
+    """Source of a module before and after its line of dashes."""
+    assert module.__file__ is not None
+    head, _, body = Path(module.__file__).read_text(encoding="utf-8").partition(_DASHES)
+    return head, body
 
 
 _INLINED = ("look", "m_decide", "q_fit", "next_lane", "next_time")

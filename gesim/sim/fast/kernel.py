@@ -24,8 +24,6 @@ are module constants, so numba drops what a scenario does not use.
 from __future__ import annotations
 
 # mypy: ignore-errors
-from typing import NamedTuple
-
 LANES = 1
 INSTANCES = 1
 EAGER = False
@@ -50,101 +48,19 @@ MORE_ARRIVALS, OVER, MORE_DRAWS, ILLEGAL = 0, 1, 2, 3
 # ------------------------------------------------------------------------------------------
 
 
-class View(NamedTuple):
-    """What a policy sees: `gesim.core.policy.QueueView` as numbers and arrays."""
-
-    count: int
-    items: int
-    head_enqueue_ns: int
-    oldest_enqueue_ns: int
-    idle_instances: int
-    instances: int
-    free_since_ns: int
-    last_dispatch_ns: int
-    last_finish_ns: int
-    gears: object
-    service: object
-    times: object
-    head: object
-    tail: object
-
-
-def q_fit(q, n):
-    return q.count if q.count < n else n
-
-
-def q_items_of(q, n):
-    return q.count if q.count < n else n
-
-
-def q_size(q, i):
-    return 1
-
-
-def q_level_count(q, level):
-    if LANES == 1:
-        return q.count if level == 1 else 0
-    if level < 1 or level > LANES:
-        return 0
-    return q.tail[level - 1] - q.head[level - 1]
-
-
-def q_level_oldest_ns(q, level):
-    if q_level_count(q, level) == 0:
-        return NEVER
-    return q.times[q.head[level - 1]]
-
-
-def q_enqueue_ns(q, i):
-    for lane in range(LANES):
-        n = q.tail[lane] - q.head[lane]
-        if i < n:
-            return q.times[q.head[lane] + i]
-        i -= n
-    return NEVER
-
-
-def q_level(q, i):
-    for lane in range(LANES):
-        n = q.tail[lane] - q.head[lane]
-        if i < n:
-            return lane + 1
-        i -= n
-    return 0
-
-
-def q_gear_up(q, n):
-    if len(q.gears) == 0:
-        return n
-    for g in q.gears:
-        if g >= n:
-            return g
-    return 0
-
-
-def q_gear_down(q, n):
-    if len(q.gears) == 0:
-        return n
-    best = 0
-    for g in q.gears:
-        if g <= n:
-            best = g
-    return best
-
-
-def q_service_ns(q, n):
-    return q.service[n]
-
-
-def next_lane(T, read, end):
-    """Lane of the next arrival: the earliest time, then the lower lane."""
+def next_lane(T, I, read, end):
+    """Lane of the next arrival: the earliest time, then the lowest id."""
     best = 0
     if LANES > 1:
         for lane in range(1, LANES):
-            if read[lane] < end[lane] and (
-                read[best] >= end[best] or T[read[lane]] < T[read[best]]
-            ):
-                best = lane
+            if read[lane] < end[lane]:
+                t = T[read[lane]]
+                if (
+                    read[best] >= end[best]
+                    or t < T[read[best]]
+                    or (t == T[read[best]] and I[read[lane]] < I[read[best]])
+                ):
+                    best = lane
     return best
 
 
@@ -280,7 +196,7 @@ def run(
     last_finish = S[LAST_FINISH]
     drawn = S[DRAWN]
     now = S[END_NS]
-    lane = next_lane(T, read, end)
+    lane = next_lane(T, I, read, end)
     next_ns = next_time(T, read, end, lane)
     result = MORE_ARRIVALS
     while True:
@@ -309,7 +225,7 @@ def run(
             if S[QUEUED] == 1 and (EAGER or (idle > 0 and count >= wait_count)):
                 dirty = True
                 then = next_ns
-            lane = next_lane(T, read, end)
+            lane = next_lane(T, I, read, end)
             next_ns = next_time(T, read, end, lane)
         if then >= hold_ns:
             result = OVER if then >= NEVER else MORE_ARRIVALS
@@ -335,7 +251,7 @@ def run(
                 wait_count = 0
             if S[QUEUED] == 1 and (EAGER or (idle > 0 and count >= wait_count)):
                 dirty = True
-            lane = next_lane(T, read, end)
+            lane = next_lane(T, I, read, end)
             next_ns = next_time(T, read, end, lane)
         if TIMEOUT:
             gone = expire(now, S, T, I, head, tail, timeout, lost)
