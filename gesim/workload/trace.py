@@ -115,25 +115,26 @@ def _table(path: Path, preset: str | None, columns: dict[str, str]) -> pd.DataFr
     name = path.name.removesuffix(".gz")
     try:
         if preset in ("alpaserve", "triton-trace", "perf-analyzer"):
-            text = _open(path).read()
-            data = json.loads(text)
+            data = json.loads(_text(path))
             if preset == "alpaserve":
                 return _alpaserve(data)
             return _triton(data) if preset == "triton-trace" else _perf_analyzer(data)
         if name.endswith(".parquet"):
             return pd.read_parquet(path)
         if name.endswith((".jsonl", ".ndjson")):
-            return pd.read_json(path, lines=True, convert_dates=False)
+            lines = [line for line in _text(path).splitlines() if line.strip()]
+            return pd.DataFrame([json.loads(line) for line in lines])
         return pd.read_csv(path)
     except (ValueError, KeyError, TypeError, OSError, UnicodeDecodeError) as error:
         kind = f" as {preset}" if preset else ""
         raise WorkloadError(f"{path}: cannot be read{kind}: {error}") from None
 
 
-def _open(path: Path) -> Any:
+def _text(path: Path) -> str:
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            return file.read()
+    return path.read_text(encoding="utf-8")
 
 
 def _alpaserve(data: dict[str, Any]) -> pd.DataFrame:
