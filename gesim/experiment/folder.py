@@ -5,6 +5,7 @@ summary.json       the numbers; the same bytes for the same seed and version
 run.json           what differs from run to run: versions, times, command
 requests.parquet   one row a request
 batches.parquet    one row a batch
+curves.npz         for the figures of a run too long to be kept request by request
 trace.json         for ui.perfetto.dev
 report.html        for people
 
@@ -39,7 +40,7 @@ FORMAT = 1
 
 FILES = (
     "scenario.yaml", "summary.json", "run.json", "requests.parquet", "batches.parquet",
-    "trace.json", "report.html",
+    "curves.npz", "trace.json", "report.html",
 )  # fmt: skip
 """Files of a result."""
 
@@ -158,6 +159,8 @@ def _write(result: Result, folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     _write_table(result, result.requests(), folder / "requests.parquet")
     _write_table(result, result.batches(), folder / "batches.parquet")
+    if first.curves is not None:
+        first.curves.save(folder / "curves.npz")
 
 
 def _write_table(result: Result, frame: pd.DataFrame, path: Path) -> None:

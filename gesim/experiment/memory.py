@@ -57,4 +57,5 @@ def beginning(records: Records, limit: int) -> Records:
         reasons=records.reasons,
         interrupted_ns=records.interrupted_ns,
         stream=records.stream,
+        curves=records.curves,
     )

@@ -12,14 +12,15 @@ import yaml
 from gesim.errors import GesimError, ResultError
 from gesim.experiment.folder import FILES, FORMAT
 from gesim.experiment.result import MADE, Result, Run
+from gesim.metrics.curves import Curves
 from gesim.metrics.records import Facts
 from gesim.scenario.expect import Checked
 from gesim.scenario.scenario import Scenario
 
 __all__ = ["open_result"]
 
-_NEEDED = tuple(name for name in FILES if name not in ("trace.json", "report.html"))
-"""The others are for people: they may be removed to save space."""
+_NEEDED = FILES[:5]
+"""The others are for people, and may be removed to save space; or not always there."""
 
 _AROUND = (
     "gesim", "fidelity", "simulated", "engine", "scenario", "seed", "seeds", "partial", "expect",
@@ -133,6 +134,8 @@ def _runs(
         records = records_of(requests, batches, facts, number)
         records.interrupted_ns = interrupted_ns
         runs.append(Run(seed, records, summary))
+    if (folder / "curves.npz").is_file():
+        runs[0].records.curves = Curves.load(folder / "curves.npz")
     return runs
 
 
