@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +47,27 @@ class Curves:
     batch_items: Int
     batch_count: Int
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays, to be stored."""
         return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
 
     @staticmethod
-    def from_arrays(arrays: dict[str, NDArray[np.generic]]) -> Curves:
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Curves:
         """Undo `arrays`."""
-        found = {field.name: arrays[field.name] for field in fields(Curves)}
-        return Curves(**{**found, "requests": int(arrays["requests"])})  # type: ignore[arg-type]
+        found: dict[str, Any] = {field.name: arrays[field.name] for field in fields(Curves)}
+        return Curves(**{**found, "requests": int(arrays["requests"])})
+
+    def save(self, file: Path) -> None:
+        """Write an .npz file."""
+        arrays: dict[str, Any] = self.arrays()
+        with file.open("wb") as out:
+            np.savez_compressed(out, **arrays)
+
+    @staticmethod
+    def load(file: Path) -> Curves:
+        """Read what `save` wrote."""
+        with np.load(file, allow_pickle=False) as arrays:
+            return Curves.from_arrays(arrays)
 
 
 def curves_of(stream: Stream) -> Curves:

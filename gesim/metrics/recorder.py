@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gesim.core.request import Batch, Outcome, Request
 from gesim.metrics.columns import BATCH_FIELDS, Columns
+from gesim.metrics.curves import curves_of
 from gesim.metrics.records import Facts, Records
 from gesim.metrics.stream import Stream
 from gesim.workload.base import Chunk
@@ -171,6 +172,7 @@ class Recorder:
         if self._stream is not None:
             self._stream.close(end_ns)
             records.stream = self._stream
+            records.curves = curves_of(self._stream)
         return records
 
 

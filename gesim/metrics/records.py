@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from gesim.metrics.curves import Curves
     from gesim.metrics.stream import Stream
 
 __all__ = ["Facts", "Records"]
@@ -93,6 +94,8 @@ class Records:
     stream : Stream, optional
         Set when the run was longer than the recorder's bound: the columns then hold its
         beginning only, and the summary is that of the stream.
+    curves : Curves, optional
+        What figures need of a streamed run; stored with its result, unlike the stream.
     """
 
     model: Int
@@ -122,6 +125,7 @@ class Records:
     reasons: list[str] = field(default_factory=lambda: [""])
     interrupted_ns: int = 0
     stream: Stream | None = None
+    curves: Curves | None = None
 
     def __len__(self) -> int:
         return len(self.arrival_ns)

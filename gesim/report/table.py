@@ -11,15 +11,23 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["PARTS", "number", "overview", "result_table", "time"]
+__all__ = [
+    "COLUMNS", "PARTS", "column_name", "number", "overview", "result_table", "share", "time",
+    "two_times",
+]  # fmt: skip
 
 PARTS = ("latency", "frontend", "queue", "host", "transfer", "compute")
-_COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p999", "max")
+COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p999", "max")
 
 
 def time(value: float | None) -> str:
     """Write a time in ns for people."""
     return "-" if value is None else format_time(value)
+
+
+def column_name(column: str) -> str:
+    """Write p999 as p99.9."""
+    return "p99.9" if column == "p999" else column
 
 
 def number(value: float | None, unit: str = "") -> str:
@@ -33,6 +41,13 @@ def number(value: float | None, unit: str = "") -> str:
 def share(value: float | None) -> str:
     """Write a share as per cent."""
     return "-" if value is None else f"{value:.2%}"
+
+
+def two_times(low: float, high: float) -> str:
+    """Write an interval, the unit once where both ends have the same."""
+    first, second = time(low).split(" "), time(high).split(" ")
+    start = first[0] if first[1:] == second[1:] else " ".join(first)
+    return f"{start}–{' '.join(second)}"  # noqa: RUF001 - a range
 
 
 def half_width(section: Mapping[str, Any], key: str) -> str:
@@ -74,11 +89,11 @@ def result_table(
 
 
 def _latency(section: Mapping[str, Any]) -> Table:
-    table = _grid("", *_COLUMNS)
+    table = _grid("", *COLUMNS)
     for part in PARTS:
         if part != "latency" and not section[f"{part}_max_ns"]:
             continue
-        cells = [time(section[f"{part}_{column}_ns"]) for column in _COLUMNS]
+        cells = [time(section[f"{part}_{column}_ns"]) for column in COLUMNS]
         if part == "latency":
             cells[0] += half_width(section, "latency_mean_ns")
             cells[4] += half_width(section, "latency_p99_ns")
@@ -88,14 +103,15 @@ def _latency(section: Mapping[str, Any]) -> Table:
 
 def _facts(summary: Mapping[str, Any]) -> list[str]:
     section = summary["all"]
+    longest = section["max_queue_length"]
     lines = [
         f"throughput {number(section['throughput_rps'], '/s')} of "
         f"{number(section['offered_rps'], '/s')} offered, "
         f"mean batch {number(section['mean_batch'])}, "
         f"utilisation {share(section['utilisation'])}, "
         f"padding {share(section['padding_ratio'])}",
-        f"queue {number(section['mean_queue_length'])} on average, "
-        f"{number(section['max_queue_length'])} at most",
+        f"queue {number(section['mean_queue_length'])} on average"
+        + (f", {number(longest)} at most" if longest is not None else ""),
     ]
     if section["goodput_ratio"] is not None:
         lines.append(
@@ -107,6 +123,12 @@ def _facts(summary: Mapping[str, Any]) -> list[str]:
         reasons = ", ".join(f"{name} {n:,.0f}" for name, n in section["reasons"].items())
         counts = ", ".join(f"{n:,.0f} {name}" for name, n in lost.items() if n)
         lines.append(f"lost {share(section['loss_ratio'])}: {counts} ({reasons})")
+    rules = summary["rules"]
+    if "quantile_relative_error" in rules:
+        lines.append(
+            f"records {rules['records']}; percentiles within "
+            f"{share(rules['quantile_relative_error'])}"
+        )
     return lines
 
 
