@@ -133,10 +133,12 @@ def _facts(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _sections(sections: Mapping[str, Mapping[str, Any]]) -> Table:
+    from rich.markup import escape
+
     table = _grid("", "requests", "answered/s", "mean", "p50", "p99", "lost", "on time")
     for name, section in sections.items():
         table.add_row(
-            name,
+            escape(name),
             number(section["requests"]),
             number(section["throughput_rps"]),
             time(section["latency_mean_ns"]),
@@ -149,22 +151,26 @@ def _sections(sections: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def _expected(expectations: Sequence[Any]) -> Table:
+    from rich.markup import escape
+
     table = _grid("expected", "measured", "")
     for one in expectations:
         verdict = "[green]holds[/]" if one.holds else "[bold red]FAILS[/]"
-        table.add_row(one.text, one.measured, verdict)
+        table.add_row(escape(one.text), escape(one.measured), verdict)
     return table
 
 
 def overview(rows: Sequence[tuple[str, Mapping[str, Any], Sequence[Any]]]) -> Table:
     """Lay out several results, one row each."""
+    from rich.markup import escape
+
     table = _grid("scenario", "answered/s", "mean", "p50", "p99", "batch", "busy", "lost", "expect")
     for name, summary, expectations in rows:
         section = summary["all"]
         failed = sum(not one.holds for one in expectations)
         verdict = "[green]holds[/]" if not failed else f"[bold red]{failed} FAIL[/]"
         table.add_row(
-            name,
+            escape(name),
             number(section["throughput_rps"]),
             time(section["latency_mean_ns"]),
             time(section["latency_p50_ns"]),

@@ -69,7 +69,7 @@ def busy_run(seed, n=4000, *, models=2, levels=2, slo_ns=6_000_000):
         model(
             Greedy(4),
             StrictPriority(),
-            admission=(BoundedQueue(12), QueueTimeout(7_000_000)),
+            admission=(BoundedQueue(5), QueueTimeout(7_000_000)),
             devices=shapes[i],
             name=f"model{i}",
         )
