@@ -11,8 +11,13 @@ import pandas as pd
 from gesim.core.decisions import NEVER_NS
 from gesim.core.request import Outcome
 from gesim.metrics.records import Facts, Records
+from gesim.scenario.expect import METRICS
 
 __all__ = ["batch_frame", "records_of", "request_frame", "summary_frame"]
+
+_UNITS = {"time": "_ms", "rate": "_rps"}
+_ORDER = [name + _UNITS.get(kind, "") for name, kind in METRICS.items()]
+"""Rows of a summary."""
 
 OUTCOMES = tuple(outcome.name.lower() for outcome in Outcome)
 
@@ -141,7 +146,8 @@ def _named(codes: Any, names: Sequence[str]) -> pd.Categorical:
 
 def _codes(column: pd.Series[Any], names: Sequence[str]) -> Any:
     """Turn names into codes."""
-    codes = pd.Categorical(column.astype("object"), categories=list(names)).codes
+    known = pd.Index(list(names), dtype="object")
+    codes = known.get_indexer(pd.Index(column.astype("object"), dtype="object"))
     if len(codes) and codes.min() < 0:
         unknown = sorted(set(column.astype(str)) - set(names))
         raise ValueError(f"column {column.name} holds {', '.join(unknown)}")
@@ -163,8 +169,10 @@ def summary_frame(summary: dict[str, Any]) -> pd.DataFrame:
         bounds = {key: pair[end] for key, pair in whole["intervals"].items() if pair}
         columns[name] = _readable(bounds)
     for name, section in {**summary["models"], **summary["levels"]}.items():
-        columns[name] = _readable(section)
-    return pd.DataFrame(columns).reindex(list(columns["all"]))
+        columns[f"model {name}" if name in columns else name] = _readable(section)
+    frame = pd.DataFrame(columns)
+    order = [name for name in _ORDER if name in frame.index]
+    return frame.reindex([*order, *(name for name in frame.index if name not in order)])
 
 
 def _readable(section: dict[str, Any]) -> dict[str, float | None]:

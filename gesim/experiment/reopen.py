@@ -99,12 +99,15 @@ def _result(folder: Path, about: dict[str, Any], summary: dict[str, Any]) -> Res
     scenario = Scenario.from_stored(data, str(folder / "scenario.yaml"), folder)
     facts = Facts(**{key: _tuple(value) for key, value in about["facts"].items()})
     numbers = {key: value for key, value in summary.items() if key not in _AROUND}
+    runs = summary.get("runs", [numbers])
+    for one in (numbers, *runs):
+        _put_in_order(one, facts)
     return Result(
         scenario=scenario,
         seed=about["seed"],
         engine=about["engine"],
         fidelity=about["fidelity"],
-        runs=_runs(folder, about, facts, summary.get("runs", [numbers])),
+        runs=_runs(folder, about, facts, runs),
         facts=facts,
         summary_dict=numbers,
         expectations=[Checked(**one) for one in summary["expect"]],
@@ -116,6 +119,21 @@ def _result(folder: Path, about: dict[str, Any], summary: dict[str, Any]) -> Res
         version=about["gesim"],
         folder=folder.resolve(),
     )
+
+
+def _put_in_order(summary: dict[str, Any], facts: Facts) -> None:
+    """Give a summary the order that it had before its keys were sorted for the file."""
+    orders: dict[str, list[str]] = {
+        "models": list(facts.models),
+        "levels": [f"level{i + 1}" for i in range(facts.levels)],
+        "devices": list(facts.devices),
+        "instances": facts.instance_names(),
+    }
+    for part, names in orders.items():
+        summary[part] = {name: summary[part][name] for name in names if name in summary[part]}
+    for section in (summary["all"], *summary["models"].values()):
+        for key in ("batch_histogram", "gear_histogram"):
+            section[key] = {size: section[key][size] for size in sorted(section[key], key=int)}
 
 
 def _runs(
