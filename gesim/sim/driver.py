@@ -227,21 +227,28 @@ class _Run:
 def _requests(chunk: Chunk, first_id: int, receive_ns: int) -> list[Request]:
     """Make the requests of a chunk. Columns become lists once: numpy scalars are slow."""
     arrival_ns = chunk.arrival_ns.tolist()
-    return list(
-        map(
-            Request,
-            range(first_id, first_id + len(arrival_ns)),
-            _values(chunk.model),
-            arrival_ns,
-            (chunk.arrival_ns + receive_ns).tolist() if receive_ns else arrival_ns,
-            _values(chunk.level),
-            _values(chunk.items),
-            _values(chunk.length),
-            _values(chunk.deadline_ns),
-            _values(chunk.timeout_ns),
-            _values(chunk.work_ns),
-        )
-    )
+    columns: list[Iterable[int]] = [
+        range(first_id, first_id + len(arrival_ns)),
+        _values(chunk.model),
+        arrival_ns,
+        (chunk.arrival_ns + receive_ns).tolist() if receive_ns else arrival_ns,
+    ]
+    attributes = [
+        (chunk.level, 1),
+        (chunk.items, 1),
+        (chunk.length, 0),
+        (chunk.deadline_ns, NEVER_NS),
+        (chunk.timeout_ns, 0),
+        (chunk.work_ns, 0),
+    ]
+    while attributes and _is_all(*attributes[-1]):  # what `Request` says by itself
+        attributes.pop()
+    columns += [_values(column) for column, _ in attributes]
+    return list(map(Request, *columns))
+
+
+def _is_all(column: NDArray[np.int64], value: int) -> bool:
+    return column.strides == (0,) and int(column[0]) == value
 
 
 def _values(column: NDArray[np.int64]) -> Iterable[int]:
