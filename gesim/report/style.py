@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from gesim.units import format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "COLOURS",
@@ -41,13 +42,20 @@ PART_COLOURS = {
 }
 
 
+class _Shown(Figure):
+    """A figure that Jupyter shows although pyplot does not know it."""
+
+    def _repr_png_(self) -> bytes:
+        out = BytesIO()
+        self.savefig(out, format="png", dpi=100)
+        return out.getvalue()
+
+
 def blank(
     width: float = 7.2, height: float = 3.5, rows: int = 1, columns: int = 1, **grid: Any
 ) -> tuple[Figure, Any]:
     """Make a figure with empty axes in the common style; sizes in inches."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = _Shown(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, **grid)
     for ax in np.atleast_1d(axes).flat:
         ax.spines[["top", "right"]].set_visible(False)

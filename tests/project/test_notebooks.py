@@ -11,6 +11,11 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
+def kinds(cell) -> list[list[str]]:
+    """What a cell shows: text, tables, figures."""
+    return [sorted(output.get("data", {})) for output in cell.get("outputs", [])]
+
+
 def test_there_are_notebooks():
     assert [path.stem for path in NOTEBOOKS] == [
         "01_first_steps",
@@ -34,7 +39,9 @@ class TestNotebook:
             kernel_name="python3",
             resources={"metadata": {"path": str(path.parent)}},
         )
+        committed = [kinds(cell) for cell in notebook.cells]
         client.execute()
+        assert [kinds(cell) for cell in notebook.cells] == committed
 
     def test_is_committed_with_its_output(self, path):
         notebook = nbformat.read(path, as_version=4)
