@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gesim.core.request import Outcome
 from gesim.metrics.records import Records
-from gesim.workload.base import Chunk
+
+if TYPE_CHECKING:
+    from gesim.workload.base import Chunk
 
 __all__ = ["BATCH_FIELDS", "Columns"]
 

@@ -11,6 +11,9 @@ from gesim.metrics.statistics import replication_interval
 
 __all__ = ["combine"]
 
+_AFRESH = ("intervals", "intervals_missing", "rules", "little")
+"""Keys that are not means: `combine` makes them anew."""
+
 
 def combine(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Average summaries of independent runs.
@@ -52,10 +55,9 @@ def _mean(values: Sequence[Any]) -> Any:
             all(isinstance(v, int) for v in value.values()) for value in values
         ) else list(first)  # fmt: skip
         return {
-            key: _mean([value.get(key, 0) for value in values])
+            key: {} if key in _AFRESH else _mean([value.get(key, 0) for value in values])
             for key in keys
-            if key not in ("intervals", "rules", "little")
-        } | ({"intervals": {}} if "intervals" in first else {})
+        }
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) == len(values):
         mean = float(np.mean(numbers))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from itertools import chain
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ from gesim.metrics.columns import BATCH_FIELDS, Columns
 from gesim.metrics.curves import curves_of
 from gesim.metrics.records import Facts, Records
 from gesim.metrics.stream import Stream
-from gesim.workload.base import Chunk
+
+if TYPE_CHECKING:
+    from gesim.workload.base import Chunk
 
 __all__ = ["KEPT", "MAX_RECORDS", "Recorder"]
 

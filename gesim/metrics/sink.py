@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gesim.core.request import Batch, Request
-from gesim.workload.base import Chunk
+
+if TYPE_CHECKING:
+    from gesim.workload.base import Chunk
 
 __all__ = ["Sink"]
 

@@ -3,8 +3,8 @@
 Successive latencies are not independent: an interval that treats them so covers the truth in
 a third of runs at load 0.6. Here the spread comes from *batch means*: the sample, in order of
 arrival, is cut into equal runs long enough that their means are nearly independent, and
-Student's quantile does the rest. What correlation the means still have widens the interval
-by (1 + r) / (1 - r), r their correlation with the next (as in Skart, Tafazzoli et al. 2011).
+Student's quantile does the rest. What correlation r each mean still has with the next one
+multiplies their variance by (1 + r) / (1 - r) (as in Skart, Tafazzoli et al. 2011).
 
 For a percentile the same is done with the indicator "not above it", and the resulting band of
 probabilities is read off the order statistics. The band is never narrower than that of

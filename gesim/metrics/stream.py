@@ -11,6 +11,8 @@ not on how many there were. Sums and counts are exact, quantiles carry
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +23,9 @@ from gesim.metrics.histogram import BUCKETS, bucket_of, sums
 from gesim.metrics.measures import due_ns
 from gesim.metrics.records import Facts
 from gesim.metrics.timebins import TimeBins
-from gesim.workload.base import Chunk
+
+if TYPE_CHECKING:
+    from gesim.workload.base import Chunk
 
 __all__ = ["Stream"]
 

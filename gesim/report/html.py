@@ -271,7 +271,9 @@ def _rules(summary: Mapping[str, Any]) -> str:
     targets = {name: slo for name, slo in rules.pop("slo_ns", {}).items() if slo}
     if targets:
         rules["latency targets"] = ", ".join(f"{name} {time(slo)}" for name, slo in targets.items())
-    rules["confidence"] = share(rules["confidence"])
+    for key in ("confidence", "quantile_relative_error"):
+        if key in rules:
+            rules[key] = share(rules[key])
     little = summary["little"]
     verdict = "holds to the nanosecond" if little["equal"] else "DOES NOT HOLD: a bug in gesim"
     rules["Little's law over the whole run"] = verdict

@@ -267,6 +267,8 @@ def test_replications_are_combined():
     half = 3.18245 * np.std(values, ddof=1) / 2
     assert (high - low) / 2 == pytest.approx(half, rel=1e-5)
     assert made["replications"] == 4
+    assert made["all"]["intervals_missing"] == {}
+    assert list(made["all"]) == list(summaries[0]["all"])
     assert made["little"]["equal"]
     assert made["rules"]["interval"] == "Student across 4 replications"
     histograms = [s["all"]["batch_histogram"] for s in summaries]
