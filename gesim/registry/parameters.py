@@ -49,7 +49,10 @@ class Parameter:
     @property
     def default_text(self) -> str:
         """The default as a file would say it; empty where there is none."""
-        return "" if self.required else str(write_value(self.name, self.default))
+        if self.required:
+            return ""
+        written = write_value(self.name, self.default)
+        return str(written).lower() if isinstance(written, bool) else str(written)
 
 
 def parameters(cls: type) -> list[Parameter]:
