@@ -167,7 +167,7 @@ def breakdown(records: Records, facts: Facts, label: str) -> Figure:
     ax.tick_params(axis="x", colors=INK)
     ax.margins(y=0.1)
     ax.set_ylabel("mean time (ms)")
-    style.legend(ax, loc="upper left")
+    style.legend(ax, loc="upper left", bbox_to_anchor=(1, 1), reverse=True)
     style.title(figure, "Where the time goes", label)
     return figure
 

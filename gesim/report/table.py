@@ -44,7 +44,9 @@ def share(value: float | None) -> str:
 
 
 def two_times(low: float, high: float) -> str:
-    """Write an interval, the unit once where both ends have the same."""
+    """Write an interval, the unit once where both ends have the same; a tiny one as ± half."""
+    if high - low < 0.004 * high:  # the ends would look the same
+        return f"±{time((high - low) / 2)}" if high > low else time(low)
     first, second = time(low).split(" "), time(high).split(" ")
     start = first[0] if first[1:] == second[1:] else " ".join(first)
     return f"{start}–{' '.join(second)}"  # noqa: RUF001 - a range

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["timeline"]
 
 _ROWS = 12
-"""Most instances shown."""
+_BATCHES = 160
+"""Most instances and batches shown."""
 
 
-def timeline(records: Records, facts: Facts, label: str, batches: int = 50) -> Figure:
+def timeline(records: Records, facts: Facts, label: str, batches: int = 32) -> Figure:
     """Draw the batches around the moment when most requests were waiting, and the queue.
 
     Parameters
@@ -33,13 +34,13 @@ def timeline(records: Records, facts: Facts, label: str, batches: int = 50) -> F
     label : str
         Who made the numbers.
     batches : int
-        How many to show; those of the first instances where there are more than twelve.
+        How many to show for each instance; of the first twelve instances, 160 in all at most.
     """
     rows = min(len(facts.instances), _ROWS)
     figure, (above, ax) = style.blank(
         14.4, 2.4 + 0.42 * rows, rows=2, sharex=True, height_ratios=[1.2, 0.35 + 0.45 * rows]
     )
-    shown = _around_the_longest_queue(records, facts, batches)
+    shown = _around_the_longest_queue(records, facts, min(batches * rows, _BATCHES))
     origin = 0
     if len(shown):
         origin = int(records.batch_start_ns[shown[0]])
@@ -103,7 +104,7 @@ def _draw_row(
         _draw_stages(ax, records, batch, row, origin)
         if finish - start > span / 100:
             ax.annotate(
-                str(items), ((start + finish) / 2e6 - origin / 1e6, row - 0.04), ha="center",
+                str(items), ((start + finish) / 2e6 - origin / 1e6, row - 0.08), ha="center",
                 va="center", fontsize=7, color="white",
             )  # fmt: skip
     edges = [(int(records.batch_start_ns[b]) - origin) / 1e6 for b in mine.tolist()]
@@ -120,7 +121,7 @@ def _draw_stages(ax: Axes, records: Records, batch: int, row: int, origin: int) 
         duration = int(column[batch])
         if part and duration:
             ax.broken_barh(
-                [(at / 1e6, duration / 1e6)], (row + 0.24, 0.12), facecolor=PART_COLOURS[part],
+                [(at / 1e6, duration / 1e6)], (row + 0.18, 0.18), facecolor=PART_COLOURS[part],
                 linewidth=0,
             )  # fmt: skip
         at += duration

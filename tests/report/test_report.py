@@ -400,6 +400,8 @@ def test_words_for_numbers():
     assert two_times(1e6, 2.5e6).endswith("ms")
     assert two_times(1e6, 2.5e6).count("ms") == 1
     assert two_times(500, 2.5e6).count("s") == 2
+    assert two_times(1e9, 1e9 + 100) == "±50 ns"
+    assert two_times(5e6, 5e6) == time(5e6)
     assert half_width({"x": 1, "intervals": {"x": None}}, "x") == ""
     assert half_width({"x": 2e6, "intervals": {"x": [1e6, 3e6]}}, "x").startswith(" ±1")
 
