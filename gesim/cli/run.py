@@ -114,7 +114,13 @@ def _print(done: list[Result], *, json: bool, one: bool) -> None:
         result = done[0]
         results().print(result_table(result.label, result.summary_dict, result.expectations))
     else:
-        rows = [(r.label, r.summary_dict, r.expectations) for r in done]
+        # What all have in common is said once, so that names and numbers get the room.
+        made_by = {result.label.partition(": ")[2] for result in done}
+        if len(made_by) == 1:
+            results().print(made_by.pop(), style="bold", markup=False)
+            rows = [(r.scenario.name, r.summary_dict, r.expectations) for r in done]
+        else:
+            rows = [(r.label, r.summary_dict, r.expectations) for r in done]
         results().print(overview(rows))
     for result in done:
         if result.folder is not None:

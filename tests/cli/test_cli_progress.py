@@ -82,3 +82,17 @@ def test_warnings_are_no_markup(gesim_command):
     code, _, err = gesim_command("run", "tiny.yaml", "--set", "models[0].batching=5")
     assert code == 2
     assert "models[0].batching: 5 is not a batching policy" in err
+
+
+def test_a_table_of_several_says_who_made_them(gesim_command, here):
+    text = (here / "tiny.yaml").read_text()
+    (here / "other.yaml").write_text(text.replace("name: tiny", "name: other"))
+    (here / "seeded.yaml").write_text(
+        text.replace("name: tiny", "name: seeded").replace("seed: 3", "seed: 4")
+    )
+    lines = gesim_command("run", "tiny.yaml", "other.yaml", "--no-save")[1].splitlines()
+    assert lines[0].startswith("simulated (model), engine simpy, seed 3, gesim ")
+    assert [line.split()[0] for line in lines[-2:]] == ["tiny", "other"]
+    lines = gesim_command("run", "tiny.yaml", "seeded.yaml", "--no-save")[1].splitlines()
+    named = [line for line in lines if line.startswith(("tiny: ", "seeded: "))]
+    assert ["seed 3" in named[0], "seed 4" in named[1]] == [True, True]
