@@ -139,14 +139,19 @@ def make_workload(scenario: Scenario, seed: int) -> tuple[Workload, int]:
     """
     from gesim.workload.build import build_workload
 
+    names = [model.name for model in scenario.models]
+    # Without a mix there is one model, or a trace that names them.
+    mix = scenario.workload.mix or [MixEntry(model=name) for name in names]
     workload = build_workload(
         scenario.workload.arrivals,
-        [_kind(scenario, entry) for entry in scenario.workload.mix or (MixEntry(),)],
+        [_kind(scenario, entry) for entry in mix],
         seed,
         duration_ns=scenario.duration_ns,
         requests=scenario.requests,
         base=scenario.base,
-        models=[model.name for model in scenario.models],
+        models=names,
+        levels=[model.priority_levels for model in scenario.models],
+        must_name_models=scenario.workload.mix is None and len(names) > 1,
     )
     return workload, _expected(scenario, workload)
 

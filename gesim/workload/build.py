@@ -32,6 +32,8 @@ def build_workload(
     requests: int | None = None,
     base: Path | None = None,
     models: Sequence[str] = (),
+    levels: Sequence[int] = (),
+    must_name_models: bool = False,
 ) -> Workload:
     """Build a workload.
 
@@ -49,6 +51,10 @@ def build_workload(
         Folder of trace files.
     models : sequence of str
         Model names by index, for traces that name models.
+    levels : sequence of int
+        Priority levels of each model, for traces that name levels.
+    must_name_models : bool
+        A trace must say which model a request asks for.
 
     Raises
     ------
@@ -67,7 +73,10 @@ def build_workload(
     if process == "trace":
         from gesim.workload.trace import read_trace
 
-        return read_trace(arrivals, mix, seed, end_ns, requests, base or Path.cwd(), models)
+        return read_trace(
+            arrivals, mix, seed, end_ns, requests, base or Path.cwd(), models, levels,
+            must_name_models,
+        )  # fmt: skip
     return OpenArrivals(_times(arrivals, seed), mix, end_ns, requests)
 
 

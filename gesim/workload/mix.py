@@ -64,13 +64,19 @@ class Mix:
         ]
         self._has_work = any(draws is not None for draws in self._work)
 
-    def chunk(self, times: Int) -> Chunk:
-        """Make a chunk of the arrivals at `times`."""
+    def chunk(self, times: Int, model: Int | None = None) -> Chunk:
+        """Make a chunk of the arrivals at `times`.
+
+        Parameters
+        ----------
+        times : array
+        model : array, optional
+            Model of each arrival where it is known; each gets one of that model's kinds.
+        """
         n = len(times)
         if len(self.kinds) == 1:
             return self._single(times, self.kinds[0], n)
-        kind = np.searchsorted(self._shares, self._rng.random(n), side="right")
-        np.minimum(kind, len(self.kinds) - 1, out=kind)
+        kind = self._draw(n, model)
 
         def column(name: str) -> Int:
             return np.asarray([getattr(k, name) for k in self.kinds], np.int64)[kind]
@@ -86,6 +92,20 @@ class Mix:
             timeout_ns=column("timeout_ns"),
             work_ns=self._work_of(kind, n),
         )
+
+    def _draw(self, n: int, model: Int | None) -> Int:
+        draws = self._rng.random(n)
+        if model is None:
+            kind = np.searchsorted(self._shares, draws, side="right")
+            return np.minimum(kind, len(self.kinds) - 1)
+        drawn = np.zeros(n, np.int64)
+        for index in np.unique(model).tolist():
+            own = np.asarray([i for i, k in enumerate(self.kinds) if k.model == index])
+            weights = np.cumsum([self.kinds[i].weight for i in own])
+            rows = model == index
+            place = np.searchsorted(weights / weights[-1], draws[rows], side="right")
+            drawn[rows] = own[np.minimum(place, len(own) - 1)]
+        return drawn
 
     def _single(self, times: Int, kind: Kind, n: int) -> Chunk:
         """Constant columns are views of one number: no memory, no time."""

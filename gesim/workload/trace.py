@@ -10,8 +10,6 @@ uniformly inside its tick by a named stream, and the order inside a tick is that
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,12 +25,14 @@ from gesim.units import parse_time_ns, suggest
 from gesim.workload.base import Chunk
 from gesim.workload.loops import Recorded
 from gesim.workload.mix import Mix
+from gesim.workload.trace_file import read_table
 
 __all__ = ["PRESETS", "read_trace"]
 
 Int = NDArray[np.int64]
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_MOST_NS = 2**61
 _TICKS = (60_000_000_000, 1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000)
 
 PRESETS: dict[str, dict[str, str]] = {
@@ -54,6 +54,8 @@ def read_trace(
     requests: int | None,
     base: Path,
     models: Sequence[str],
+    levels: Sequence[int] = (),
+    must_name_models: bool = False,
 ) -> Recorded:
     """Read a trace file.
 
@@ -72,6 +74,10 @@ def read_trace(
         Folder of the scenario.
     models : sequence of str
         Names that a model column may hold.
+    levels : sequence of int
+        Priority levels of each model; empty for any.
+    must_name_models : bool
+        Nothing else says which model requests ask for.
 
     Raises
     ------
@@ -82,7 +88,7 @@ def read_trace(
     columns = dict(PRESETS.get(spec.preset or "", {}))
     if spec.columns is not None:
         columns |= {k: v for k, v in spec.columns.model_dump().items() if v is not None}
-    table = _table(path, spec.preset, columns)
+    table = read_table(path, spec.preset)
     if not len(table):
         raise WorkloadError(f"{path}: the trace is empty")
     if "count" in columns:
@@ -98,81 +104,18 @@ def read_trace(
     times = _dithered(times, spec.dither, seed) if "count" not in columns else times
     if spec.scale != 1.0:
         times = np.rint(times / spec.scale).astype(np.int64)
-    chunk = _attributes(path, mix.chunk(times), table, columns, models)
+    model = _models(path, table, columns, models, mix)
+    if model is None and must_name_models:
+        raise WorkloadError(
+            f"{path}: the trace does not say which of {', '.join(models)} a request asks for; "
+            "name its column with columns: {model: ...}, or write a mix"
+        )
+    chunk = _attributes(path, mix.chunk(times, model), table, columns)
+    _check_levels(path, chunk, models, levels)
     if times[-1] >= end_ns:
         keep = int(np.searchsorted(times, end_ns))
         chunk = Chunk(**{name: column[:keep] for name, column in vars(chunk).items()})
     return Recorded(chunk)
-
-
-# ---- files ---------------------------------------------------------------------------------
-
-
-def _table(path: Path, preset: str | None, columns: dict[str, str]) -> pd.DataFrame:
-    """Read a file into a frame, by its preset and its name."""
-    if not path.is_file():
-        raise WorkloadError(f"there is no trace file {path}")
-    name = path.name.removesuffix(".gz")
-    try:
-        if preset in ("alpaserve", "triton-trace", "perf-analyzer"):
-            data = json.loads(_text(path))
-            if preset == "alpaserve":
-                return _alpaserve(data)
-            return _triton(data) if preset == "triton-trace" else _perf_analyzer(data)
-        if name.endswith(".parquet"):
-            return pd.read_parquet(path)
-        if name.endswith((".jsonl", ".ndjson")):
-            lines = [line for line in _text(path).splitlines() if line.strip()]
-            return pd.DataFrame([json.loads(line) for line in lines])
-        return pd.read_csv(path)
-    except (ValueError, KeyError, TypeError, OSError, UnicodeDecodeError) as error:
-        kind = f" as {preset}" if preset else ""
-        raise WorkloadError(f"{path}: cannot be read{kind}: {error}") from None
-
-
-def _text(path: Path) -> str:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return file.read()
-    return path.read_text(encoding="utf-8")
-
-
-def _alpaserve(data: dict[str, Any]) -> pd.DataFrame:
-    """Flatten {model: {arrive: [s], ...}}; the models' requests are merged by time."""
-    rows = [(t, model) for model, log in data.items() for t in log["arrive"]]
-    rows.sort()
-    return pd.DataFrame(rows, columns=["arrive", "model"])
-
-
-def _triton(data: list[dict[str, Any]]) -> pd.DataFrame:
-    """Take the first queue or request time of each trace, and its model."""
-    found: dict[Any, dict[str, Any]] = {}
-    for record in data:
-        entry = found.setdefault(record["id"], {})
-        entry.setdefault("model", record.get("model_name"))
-        if record.get("model_name"):
-            entry["model"] = record["model_name"]
-        for stamp in record.get("timestamps", []):
-            if stamp["name"] in ("REQUEST_START", "QUEUE_START"):
-                entry[stamp["name"]] = int(stamp["ns"])
-    rows = [
-        (entry.get("REQUEST_START", entry.get("QUEUE_START")), entry["model"])
-        for entry in found.values()
-        if "REQUEST_START" in entry or "QUEUE_START" in entry
-    ]
-    rows.sort()
-    frame = pd.DataFrame(rows, columns=["arrival_ns", "model"])
-    return frame.drop(columns="model") if frame["model"].isna().any() else frame
-
-
-def _perf_analyzer(data: dict[str, Any]) -> pd.DataFrame:
-    """Take the requests' timestamps of a profile export, all experiments in turn."""
-    stamps = sorted(
-        int(request["timestamp"])
-        for experiment in data["experiments"]
-        for request in experiment["requests"]
-    )
-    return pd.DataFrame({"timestamp": stamps})
 
 
 # ---- times ---------------------------------------------------------------------------------
@@ -198,26 +141,14 @@ def _times(path: Path, table: pd.DataFrame, columns: dict[str, str]) -> Int:
             f"{path}: the unit of column {name!r} is open; write columns: {{arrival: {name}, "
             "unit: ns|us|ms|s|datetime}"
         )
-    if raw.isna().any():
-        row = int(np.flatnonzero(raw.isna())[0])
-        raise WorkloadError(f"{path}: row {row + 1}: column {name!r} has no value (NaN)")
+    wrong = np.flatnonzero(raw.isna())
+    if len(wrong):
+        raise WorkloadError(f"{path}: row {wrong[0] + 1}: column {name!r} has no value (NaN)")
     try:
-        if unit == "datetime":
-            times = pd.to_datetime(raw).to_numpy("datetime64[ns]").astype(np.int64)
-        elif pd.api.types.is_integer_dtype(raw):
-            times = raw.to_numpy(np.int64) * _UNITS[unit]
-        else:
-            # Subtract first: float seconds since 1970 have no digits left for ns.
-            values = raw.to_numpy(np.float64)
-            if not np.isfinite(values).all():
-                row = int(np.flatnonzero(~np.isfinite(values))[0])
-                raise WorkloadError(f"{path}: row {row + 1}: {name} is {values[row]}")
-            whole = np.floor(values)
-            times = whole.astype(np.int64) * _UNITS[unit] + np.rint(
-                (values - whole) * _UNITS[unit]
-            ).astype(np.int64)
+        times = _datetimes(raw) if unit == "datetime" else _counted(path, raw, _UNITS[unit])
     except (ValueError, TypeError) as error:
-        raise WorkloadError(f"{path}: column {name!r} does not hold times: {error}") from None
+        why = str(error).splitlines()[0]
+        raise WorkloadError(f"{path}: column {name!r} does not hold times: {why}") from None
     if (times < 0).any():
         row = int(np.flatnonzero(times < 0)[0])
         raise WorkloadError(f"{path}: row {row + 1}: {name} is {raw.iloc[row]}, before time 0")
@@ -229,6 +160,39 @@ def _times(path: Path, table: pd.DataFrame, columns: dict[str, str]) -> Int:
             f"row {row} ({raw.iloc[row - 1]}); sort it by {name}"
         )
     return times
+
+
+def _datetimes(raw: pd.Series[Any]) -> Int:
+    """Read dates; of ISO 8601 also such as write a fraction only where there is one."""
+    try:
+        stamps = pd.to_datetime(raw, format="ISO8601")
+    except (ValueError, TypeError):
+        stamps = pd.to_datetime(raw)
+    times: Int = stamps.to_numpy("datetime64[ns]").astype(np.int64)
+    return times
+
+
+def _counted(path: Path, raw: pd.Series[Any], unit_ns: int) -> Int:
+    """Read numbers of a unit since any moment."""
+    numbers = pd.to_numeric(raw, errors="coerce")
+    values = numbers.to_numpy(np.float64)
+    # Beyond that int64 ns would wrap around: the unit is probably not what it is called.
+    wrong = np.flatnonzero(~(np.abs(values) <= _MOST_NS / unit_ns))
+    if len(wrong):
+        row = int(wrong[0])
+        why = "too large for its unit" if np.isfinite(values[row]) else "not a number"
+        raise WorkloadError(
+            f"{path}: column {raw.name!r} does not hold times: row {row + 1}: {raw.iloc[row]} is "
+            f"{why}"
+        )
+    if pd.api.types.is_integer_dtype(numbers):
+        exact: Int = numbers.to_numpy(np.int64) * unit_ns
+        return exact
+    # Apart: float seconds since 1970 have no digits left for ns.
+    whole = np.floor(values)
+    inside: Int = np.rint((values - whole) * unit_ns).astype(np.int64)
+    inside += whole.astype(np.int64) * unit_ns
+    return inside
 
 
 def _from_counts(path: Path, table: pd.DataFrame, columns: dict[str, str], seed: int) -> Int:
@@ -279,9 +243,7 @@ def _tick(times: Int) -> int:
 # ---- attributes ----------------------------------------------------------------------------
 
 
-def _attributes(
-    path: Path, chunk: Chunk, table: pd.DataFrame, columns: dict[str, str], models: Sequence[str]
-) -> Chunk:
+def _attributes(path: Path, chunk: Chunk, table: pd.DataFrame, columns: dict[str, str]) -> Chunk:
     """Put what the trace says in place of what the mix says."""
     made = {name: np.array(column) for name, column in vars(chunk).items()}
     for key, target in (
@@ -301,33 +263,60 @@ def _attributes(
         if key in columns:
             name = columns[key]
             unit = next((u for u in _UNITS if name.endswith(f"_{u}")), "ns")
-            values = _numbers(path, table, name) * _UNITS[unit]
+            values = _numbers(path, table, name, _UNITS[unit])
             if key == "deadline":
                 values = np.where(values > 0, chunk.arrival_ns + values, NEVER_NS)
             made[target] = values
-    if "model" in columns and columns["model"] in table.columns and len(models) > 1:
-        made["model"] = _models(path, table[columns["model"]], models)
     return Chunk(**made)
 
 
-def _numbers(path: Path, table: pd.DataFrame, name: str) -> Int:
+def _numbers(path: Path, table: pd.DataFrame, name: str, unit_ns: int | None = None) -> Int:
+    """Read times of a unit as ns; or whole numbers."""
     values = pd.to_numeric(_column(path, table, name), errors="coerce").to_numpy(np.float64)
-    wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if len(wrong):
-        row = int(wrong[0])
+    wrong = ~((values >= 0) & (values <= _MOST_NS / (unit_ns or 1)))
+    if unit_ns is None:
+        wrong |= values != np.floor(values)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        kind = "a number" if unit_ns else "a whole number"
         raise WorkloadError(
-            f"{path}: row {row + 1}: {name} {table[name].iloc[row]!r} is not a number of 0 or more"
+            f"{path}: row {row + 1}: {name} {table[name].iloc[row]!r} is not {kind} of 0 or more"
         )
-    whole: Int = np.rint(values).astype(np.int64)
+    whole: Int = np.rint(values * (unit_ns or 1)).astype(np.int64)
     return whole
 
 
-def _models(path: Path, names: pd.Series[Any], models: Sequence[str]) -> Int:
+def _models(
+    path: Path, table: pd.DataFrame, columns: dict[str, str], models: Sequence[str], mix: Mix
+) -> Int | None:
+    """Return the model of each row; None where the trace does not say, or there is only one."""
+    if len(models) < 2 or columns.get("model") not in table.columns:
+        return None
     index = {name: i for i, name in enumerate(models)}
+    names = table[columns["model"]]
+    known = {kind.model for kind in mix.kinds}
     for row, name in enumerate(names):
         if name not in index:
             raise WorkloadError(
                 f"{path}: row {row + 1}: model {name!r} is not in the scenario"
                 f"{suggest(str(name), models)} ({', '.join(models)})"
             )
+        if index[name] not in known:
+            raise WorkloadError(
+                f"{path}: row {row + 1}: model {name!r} has no entry in the mix; add one, or "
+                "leave the mix out"
+            )
     return np.asarray([index[name] for name in names], np.int64)
+
+
+def _check_levels(path: Path, chunk: Chunk, models: Sequence[str], levels: Sequence[int]) -> None:
+    if not levels:
+        return
+    most = np.asarray(levels)[chunk.model]
+    wrong = np.flatnonzero(chunk.level > most)
+    if len(wrong):
+        row = int(wrong[0])
+        raise WorkloadError(
+            f"{path}: row {row + 1}: {chunk.level[row]} is no priority level of model "
+            f"{models[chunk.model[row]]!r}, which has priority_levels: {most[row]}"
+        )
