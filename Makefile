@@ -14,7 +14,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 notebook: $(VENV)/.installed-notebooks
 	$(BIN)/jupyter lab notebooks

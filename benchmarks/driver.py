@@ -5,7 +5,8 @@
 One system: Poisson arrivals, a dynamic batcher (32 items, 5 ms from the oldest enqueue), one
 device with S = 1 + 0.25 n ms. Both record arrival, start and finish of every request and the
 size of every batch; the completion times must be equal, to the nanosecond. Rounds alternate,
-and the ratio is the median of the rounds' ratios, in CPU time: absolute rates depend on the machine.
+and the ratio is the median of the rounds' ratios, in CPU time: absolute rates depend on the
+machine.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Closed forms, exact chains and bounds: the `analytic` level (not built yet)."""
