@@ -54,12 +54,18 @@ def run(
         bool,
         typer.Option("--check-invariants", help="Check docs/invariants.md at every step (slower)."),
     ] = False,
+    max_records: Annotated[
+        int,
+        typer.Option(
+            help="Requests up to which every one is recorded; longer runs go to histograms."
+        ),
+    ] = 2_000_000,
     save: Annotated[bool, typer.Option(help="Write the result folder.")] = True,
 ) -> None:
     """Run scenarios in the discrete-event model."""
     from gesim.experiment import run as experiment
 
-    experiment.check_settings(fidelity, replications, seed)
+    experiment.check_settings(fidelity, replications, seed, max_records)
     loaded = [_load(path, set_ or [], seed) for path in scenarios]
     folders = _folders(loaded, seed, out, save=save)
     done: list[Result] = []
@@ -77,6 +83,7 @@ def run(
                     engine=engine,
                     fidelity=fidelity,
                     check_invariants=check_invariants,
+                    max_records=max_records,
                     on_progress=update,
                 )
             if folder is not None:

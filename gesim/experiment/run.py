@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from gesim.experiment.memory import bound_records, cut_warning
 from gesim.experiment.result import Result, Run
 from gesim.experiment.swap import with_policies
 from gesim.metrics.combine import combine
-from gesim.metrics.recorder import Recorder
+from gesim.metrics.recorder import MAX_RECORDS, Recorder
 from gesim.metrics.records import Facts, Records
 from gesim.metrics.summary import summarise
 from gesim.rng import derived_seed
@@ -34,6 +34,9 @@ __all__ = ["FIDELITIES", "check_settings", "facts_of", "run"]
 
 FIDELITIES = ("model",)
 """Fidelity levels that exist so far; see docs/architecture.md for the others."""
+
+LEAST_RECORDS = 10_000
+"""Smallest bound on records: a streamed run is cut by blocks, too coarse for shorter ones."""
 
 Progress = Callable[[int, int, int], None]
 """(requests done, requests expected or 0, simulated ns)"""
@@ -51,6 +54,7 @@ def run(
     policies: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     check_invariants: bool = False,
+    max_records: int = MAX_RECORDS,
     on_progress: Progress | None = None,
 ) -> Result:
     """Run a scenario.
@@ -74,6 +78,9 @@ def run(
         Result folder to write.
     check_invariants : bool
         Check every law of docs/invariants.md at every step (slower).
+    max_records : int, default 2,000,000
+        Requests up to which every one is recorded, 10,000 or more; a longer run is folded into
+        sums and histograms (docs/statistics.md says with which error).
     on_progress : callable, optional
         ``(requests done, expected or 0, simulated ns)``.
 
@@ -87,7 +94,7 @@ def run(
     GesimError
         A subclass that says who is at fault.
     """
-    check_settings(fidelity, replications, seed)
+    check_settings(fidelity, replications, seed, max_records)
     scenario = _scenario(scenario)
     if policies:
         scenario = with_policies(scenario, policies)
@@ -98,9 +105,8 @@ def run(
     seed = scenario.seed if seed is None else seed
     made = _provenance(replications)
     started = perf_counter()
-    runs, last, partial = _replications(
-        scenario, seed, replications, engine, check_invariants, on_progress
-    )
+    how = _How(engine, check_invariants, max_records)
+    runs, last, partial = _replications(scenario, seed, replications, how, on_progress)
     warnings = scenario.warnings() + cut_warning(runs)
     if len(runs) > 1 and all(one.summary == runs[0].summary for one in runs):
         warnings.append(f"all {len(runs)} replications are equal: nothing here is random")
@@ -125,7 +131,9 @@ def run(
     return result
 
 
-def check_settings(fidelity: str, replications: int, seed: int | None) -> None:
+def check_settings(
+    fidelity: str, replications: int, seed: int | None, max_records: int = MAX_RECORDS
+) -> None:
     """Complain about settings of a run that cannot be met.
 
     Raises
@@ -138,8 +146,12 @@ def check_settings(fidelity: str, replications: int, seed: int | None) -> None:
             f"fidelity {fidelity!r} is not available{suggest(fidelity, FIDELITIES)} "
             f"(available now: {', '.join(FIDELITIES)})"
         )
-    if isinstance(replications, bool) or not isinstance(replications, int) or replications < 1:
-        raise ScenarioError(f"replications is {replications!r}; it is a number of 1 or more")
+    for name, count, least in (
+        ("replications", replications, 1),
+        ("max_records", max_records, LEAST_RECORDS),
+    ):
+        if isinstance(count, bool) or not isinstance(count, int) or count < least:
+            raise ScenarioError(f"{name} is {count!r}; it is a number of {least:,} or more")
     whole = isinstance(seed, int) and not isinstance(seed, bool)
     if seed is not None and not (whole and 0 <= seed < 2**63):
         raise ScenarioError(f"seed is {seed!r}; it is a whole number from 0 to 2**63 - 1")
@@ -171,6 +183,15 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _LIBRARIES}
 
 
+@dataclass(frozen=True)
+class _How:
+    """How every replication is run."""
+
+    engine: str
+    check_invariants: bool
+    max_records: int
+
+
 @dataclass
 class _OneRun:
     """What one replication gave."""
@@ -186,8 +207,7 @@ def _replications(
     scenario: Scenario,
     seed: int,
     replications: int,
-    engine: str,
-    check_invariants: bool,
+    how: _How,
     on_progress: Progress | None,
 ) -> tuple[list[Run], _OneRun, bool]:
     """Run one after another; stop at Ctrl-C with those that are whole, or else with a part."""
@@ -201,12 +221,12 @@ def _replications(
                 on_progress(number * expected + done, replications * expected, now_ns)
 
         try:
-            one = _one_run(scenario, own_seed, engine, check_invariants, progress)
+            one = _one_run(scenario, own_seed, how, progress)
             # A part would pull the mean of whole ones aside.
             if one.partial and last is not None:
                 return runs, last, True
             runs.append(Run(own_seed, one.records, summarise(one.records, one.facts)))
-            bound_records(runs)
+            bound_records(runs, how.max_records)
             last = one
         except KeyboardInterrupt:
             if last is None:
@@ -218,12 +238,10 @@ def _replications(
     return runs, last, last.partial
 
 
-def _one_run(
-    scenario: Scenario, seed: int, wanted: str, check_invariants: bool, on_progress: Progress
-) -> _OneRun:
+def _one_run(scenario: Scenario, seed: int, how: _How, on_progress: Progress) -> _OneRun:
     """Build and simulate once."""
-    system = build(scenario, seed)
-    if check_invariants:
+    system, wanted = build(scenario, seed), how.engine
+    if how.check_invariants:
         from gesim.core.invariants import CheckedScheduler
 
         system.scheduler = CheckedScheduler.watching(system.scheduler)
@@ -233,7 +251,7 @@ def _one_run(
             raise ScenarioError(f"--check-invariants needs engine simpy, not {wanted}")
     facts = facts_of(scenario, system)
     engine = choose_engine(wanted, system, facts.levels)
-    recorder = Recorder(facts)
+    recorder = Recorder(facts, how.max_records)
     expected, reached_ns = system.expected_requests, 0
 
     def progress(done: int, now_ns: int) -> None:
@@ -249,7 +267,7 @@ def _one_run(
             raise ScenarioError(
                 f"engine compiled cannot run this scenario: it does not know {fell}; use auto"
             ) from None
-        again = _one_run(scenario, seed, "simpy", False, on_progress)
+        again = _one_run(scenario, seed, replace(how, engine="simpy"), on_progress)
         again.why = f"the compiled engine does not know {fell}"
         return again
     except KeyboardInterrupt:

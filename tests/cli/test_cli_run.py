@@ -190,6 +190,7 @@ def test_failed_expectation_is_1_and_the_result_stays(gesim_command, here):
         (["tiny.yaml", "--engine", "simpi"], ["'simpi'", "simpy"]),
         (["tiny.yaml", "--replications", "0"], ["replications is 0"]),
         (["tiny.yaml", "--seed", "-1"], ["seed is -1"]),
+        (["tiny.yaml", "--max-records", "50"], ["max_records is 50", "10,000"]),
         (["tiny.yaml", "--set", "batching"], ["write key=value"]),
         (["tiny.yaml", "--set", "requests=9", "--set", "requests=8"], ["given twice"]),
         (["tiny.yaml", "--seed", "1", "--set", "seed=2"], ["given twice"]),
@@ -350,3 +351,20 @@ def test_ctrl_c_before_anything_ran(here, monkeypatch, capsys):
     assert "Traceback" not in err
     assert out == ""
     assert not (here / "results").exists()
+
+
+def test_long_runs_are_streamed_with_the_same_layout(gesim_command, here):
+    longer = ["run", "tiny.yaml", "--json", "--set", "requests=20000"]
+    exact = json.loads(gesim_command(*longer, "--no-save")[1])
+    code, out, _ = gesim_command(*longer, "--out", "long", "--max-records", 10_000)
+    streamed = json.loads(out)
+    assert code == 0
+    assert streamed["rules"]["records"].startswith("streamed")
+    assert exact["rules"]["records"] == "exact"
+    assert streamed["all"].keys() == exact["all"].keys()
+    opened = gesim.open_result(here / "long")
+    assert len(opened.requests()) == 10_000
+    for name in ("latency_mean_ns", "latency_p99_ns", "throughput_rps", "mean_batch"):
+        assert streamed["all"][name] == pytest.approx(exact["all"][name], rel=0.01), name
+    assert opened.latency_cdf().axes
+    assert gesim_command("show", "long")[0] == 0

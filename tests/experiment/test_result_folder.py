@@ -314,7 +314,7 @@ def test_a_long_run_keeps_its_curves(one, tmp_path, monkeypatch):
     from gesim.experiment import run as module
     from gesim.metrics.recorder import Recorder
 
-    monkeypatch.setattr(module, "Recorder", lambda facts: Recorder(facts, max_records=100))
+    monkeypatch.setattr(module, "Recorder", lambda facts, most: Recorder(facts, max_records=100))
     result = gesim.run(one)
     assert result.summary_dict["rules"]["records"].startswith("streamed")
     folder = result.save(tmp_path / "long")

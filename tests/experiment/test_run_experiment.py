@@ -242,7 +242,9 @@ def test_common_random_numbers_across_policies(one):
 
 
 def test_later_replications_are_cut_where_memory_ends(tiny, monkeypatch):
-    monkeypatch.setattr("gesim.experiment.run.bound_records", lambda r: bound_records(r, 900, 50))
+    monkeypatch.setattr(
+        "gesim.experiment.run.bound_records", lambda runs, most: bound_records(runs, 900, 50)
+    )
     whole = gesim.run(tiny, replications=4)
     assert [len(run.records) for run in whole.runs] == [400, 400, 50, 50]
     assert "of replication 2 to 3 only the first" in whole.warnings[-1]
