@@ -202,7 +202,7 @@ WIDTH = 0.05
 MOST = 6_000_000
 """Most requests of one run: at loads of 0.9 and more even that leaves a wider interval."""
 
-MOST_CLOSED = 1_000_000
+MOST_CLOSED = 400_000
 """The same for closed loops, which only the SimPy engine runs."""
 
 

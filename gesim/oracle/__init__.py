@@ -1,1 +1,0 @@
-"""Closed forms, exact chains and bounds: the `analytic` level (not built yet)."""
