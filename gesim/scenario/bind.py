@@ -173,7 +173,7 @@ def _kind(scenario: Scenario, entry: MixEntry) -> Kind:
         items=entry.items,
         length=entry.length or (lengths[0] if len(lengths) == 1 else 0),
         deadline_ns=deadline_ns,
-        timeout_ns=entry.timeout_ns,
+        timeout=law_of(entry.timeout) if entry.timeout is not None else None,
         work=law_of(entry.work) if entry.work is not None else None,
     )
 

@@ -312,7 +312,7 @@ def _unheard(scenario: Scenario, index: int) -> Iterator[str]:
         )
     known = {"open", "bounded_queue", "queue_timeout"}
     deaf = all(p.name in known and getattr(p, "override", "never") == "never" for p in admission)
-    if deaf and any(entry.timeout_ns for _, entry in entries_of(scenario, index)):
+    if deaf and any(entry.timeout is not None for _, entry in entries_of(scenario, index)):
         yield (
             f"timeout of requests for model {model.name!r} has no effect: its admission needs "
             "queue_timeout with override: always or shorter"

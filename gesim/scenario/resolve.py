@@ -68,7 +68,7 @@ def _workload(scenario: Scenario, data: dict[str, Any]) -> dict[str, Any]:
     if arrivals["process"] == "trace":
         arrivals["file"] = str((scenario.base / Path(arrivals["file"]).expanduser()).resolve())
     mix = []
-    written = data.get("mix") or [{"weight": 1.0, "items": 1, "timeout": "0ms"}]
+    written = data.get("mix") or [{"weight": 1.0, "items": 1}]
     places = {
         path: model
         for index, model in enumerate(scenario.models)

@@ -189,8 +189,8 @@ class MixEntry(Strict):
     """Sequence length, for profiles that have lengths."""
     deadline_ns: PositiveTime | None = None
     """Latency target of these requests, from their arrival; default the model's slo."""
-    timeout_ns: TimeNs = 0
-    """The request's own queue timeout, 0 for none."""
+    timeout: TimeLaw | None = None
+    """The request's own queue timeout (see `queue_timeout`, `override`); a time or a law."""
     work: TimeLaw | None = None
     """Own service time, for cost kind `work`."""
 

@@ -29,9 +29,8 @@ class Kind:
         Relative share of the requests.
     deadline_ns : int
         From the arrival; ``NEVER_NS`` for none.
-    timeout_ns : int
-    work : Law, optional
-        Own service time in ns.
+    timeout, work : Law, optional
+        Own queue timeout and own service time in ns; none by default.
     """
 
     model: int = 0
@@ -40,12 +39,12 @@ class Kind:
     items: int = 1
     length: int = 0
     deadline_ns: int = NEVER_NS
-    timeout_ns: int = 0
+    timeout: Law | None = None
     work: Law | None = None
 
 
 class Mix:
-    """Gives each arrival a kind. Kinds and work come from streams of their own.
+    """Gives each arrival a kind. Kinds, timeouts and work come from streams of their own.
 
     Parameters
     ----------
@@ -58,11 +57,8 @@ class Mix:
         weights = np.asarray([kind.weight for kind in kinds], np.float64)
         self._shares = np.cumsum(weights) / weights.sum()
         self._rng = stream(seed, "mix")
-        self._work = [
-            Draws(kind.work, stream(seed, f"work/{i}")) if kind.work is not None else None
-            for i, kind in enumerate(kinds)
-        ]
-        self._has_work = any(draws is not None for draws in self._work)
+        self._timeout = _Drawn([kind.timeout for kind in kinds], seed, "timeout")
+        self._work = _Drawn([kind.work for kind in kinds], seed, "work")
 
     def chunk(self, times: Int, model: Int | None = None) -> Chunk:
         """Make a chunk of the arrivals at `times`.
@@ -89,8 +85,8 @@ class Mix:
             items=column("items"),
             length=column("length"),
             deadline_ns=np.where(deadline < NEVER_NS, times + deadline, NEVER_NS),
-            timeout_ns=column("timeout_ns"),
-            work_ns=self._work_of(kind, n),
+            timeout_ns=self._timeout.take(kind),
+            work_ns=self._work.take(kind),
         )
 
     def _draw(self, n: int, model: Int | None) -> Int:
@@ -121,14 +117,28 @@ class Mix:
             items=column(kind.items),
             length=column(kind.length),
             deadline_ns=times + deadline if deadline < NEVER_NS else column(NEVER_NS),
-            timeout_ns=column(kind.timeout_ns),
-            work_ns=self._work_of(np.zeros(n, np.int64), n) if self._has_work else column(0),
+            timeout_ns=self._timeout.take(column(0)),
+            work_ns=self._work.take(column(0)),
         )
 
-    def _work_of(self, kind: Int, n: int) -> Int:
-        work = np.zeros(n, np.int64)
-        for i, draws in enumerate(self._work):
+
+class _Drawn:
+    """An attribute that each kind draws from a law of its own, in a stream of its own."""
+
+    def __init__(self, laws: Sequence[Law | None], seed: int, name: str) -> None:
+        self._draws = [
+            Draws(law, stream(seed, f"{name}/{i}")) if law is not None else None
+            for i, law in enumerate(laws)
+        ]
+        self._any = any(draws is not None for draws in self._draws)
+
+    def take(self, kind: Int) -> Int:
+        """Draw for rows of these kinds, in order; 0 where the kind has no law."""
+        if not self._any:
+            return np.broadcast_to(np.int64(0), kind.shape)
+        values = np.zeros(len(kind), np.int64)
+        for i, draws in enumerate(self._draws):
             if draws is not None:
                 rows = np.flatnonzero(kind == i)
-                work[rows] = np.rint(draws.take(len(rows))).astype(np.int64)
-        return work
+                values[rows] = np.rint(draws.take(len(rows))).astype(np.int64)
+        return values

@@ -131,7 +131,8 @@ class Sample:
         by_class = re.fullmatch(r"(mean_\w+|loss_ratio)_([123])(_ms)?", base)
         if by_class:
             base, level = by_class[1] + (by_class[3] or ""), int(by_class[2])
-        ids = self.ids if base in ("loss_ratio", "mean_wait_all_ms") else answered
+        everybody = ("loss_ratio", "mean_wait_all_ms", "wait_probability")
+        ids = self.ids if base in everybody else answered
         if level is not None:
             ids = ids[records.level[ids] == level]
         wait = (records.start_ns[ids] - records.arrival_ns[ids]) / 1e6
@@ -139,6 +140,8 @@ class Sample:
             return wait
         if base in ("mean_sojourn_ms", "mean_sojourn_served_ms"):
             return (records.finish_ns[ids] - records.arrival_ns[ids]) / 1e6
+        if base == "wait_probability":
+            return (wait > 0).astype(float)
         if base == "loss_ratio":
             return (records.outcome[ids] != Outcome.OK).astype(float)
         if base == "request_mean_batch":

@@ -94,7 +94,7 @@ def test_defaults(small):
     assert model["admission"] == []
     assert model["instance_group"] == {"count": 1, "devices": ["device"]}
     assert small.resolved()["workload"]["mix"] == [
-        {"model": "m", "priority": 1, "weight": 1.0, "items": 1, "timeout": "0ms"}
+        {"model": "m", "priority": 1, "weight": 1.0, "items": 1}
     ]
 
 
