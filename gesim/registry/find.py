@@ -176,7 +176,10 @@ def _from_file_module(path: Path) -> types.ModuleType:
 def _from_file(target: str, base: Path | None) -> Any:
     text, _, attribute = target.rpartition(":")
     path = Path(text).expanduser()
-    path = (path if path.is_absolute() else (base or Path.cwd()) / path).resolve()
+    beside = base or Path.cwd()
+    if not (beside / path).is_file() and path.is_file():
+        beside = Path.cwd()  # a path typed on the command line
+    path = (beside / path).resolve()
     module = _from_file_module(path)
     found = getattr(module, attribute, None)
     if found is None:

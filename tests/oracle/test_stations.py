@@ -199,9 +199,9 @@ def c16(p, n):
 
 MAKERS = {
     "A1": a1, "A2": a1, "A3": a3, "A4": a4, "A5": a4, "A6": a6, "A7": a7, "A8": a8, "A9": a9,
-    "A10": a10, "A11": a11, "A12": a12, "A13": a13, "A15": a15, "B1": classes, "B3": b3, "C1": c1, "C2": c2,
-    "C3": c3, "C4": c4, "C5": c5, "C6": c6, "C7": c7, "C8": c8, "C9": gears, "C10": gears,
-    "C12": c12, "C13": gears, "C14": c14, "C16": c16,
+    "A10": a10, "A11": a11, "A12": a12, "A13": a13, "A15": a15, "B1": classes, "B3": b3,
+    "C1": c1, "C2": c2, "C3": c3, "C4": c4, "C5": c5, "C6": c6, "C7": c7, "C8": c8, "C9": gears,
+    "C10": gears, "C12": c12, "C13": gears, "C14": c14, "C16": c16,
 }  # fmt: skip
 
 WIDTH = 0.05

@@ -268,3 +268,22 @@ def test_check_returns_all_problems():
     built, problems = check_policy("batching", {"policy": Mine, "flush": 1, "theta": "x"})
     assert built is None
     assert [p.path for p in problems] == [("flush",), ("theta",), ()]
+
+
+def test_policy_files_are_found_beside_the_scenario_or_in_the_working_directory(
+    tmp_path, monkeypatch
+):
+    from gesim.registry import find_policy
+
+    text = (
+        "from dataclasses import dataclass\nfrom gesim import BatchingPolicy\n"
+        "@dataclass\nclass Mine(BatchingPolicy):\n    name = '{}'\n    max_batch_size: int = 1\n"
+    )
+    beside, here = tmp_path / "scenarios", tmp_path / "here"
+    for folder in (beside, here):
+        folder.mkdir()
+    (here / "mine.py").write_text(text.format("here"))
+    monkeypatch.chdir(here)
+    assert find_policy("batching", "mine.py:Mine", beside).name == "here"
+    (beside / "mine.py").write_text(text.format("beside"))
+    assert find_policy("batching", "mine.py:Mine", beside).name == "beside"
