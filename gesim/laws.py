@@ -41,6 +41,10 @@ class Law(Protocol):
     def mean(self) -> float:
         """Mean, in the unit of the samples."""
 
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation: standard deviation / mean; 0 where the mean is 0."""
+
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
 
@@ -56,6 +60,11 @@ class Constant:
         """Mean."""
         return self.value
 
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        return 0.0
+
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw nothing."""
         return np.full(n, self.value, np.float64)
@@ -66,6 +75,11 @@ class Exponential:
     """Exponential with this mean."""
 
     mean: float
+
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        return 1.0
 
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
@@ -83,6 +97,11 @@ class Uniform:
     def mean(self) -> float:
         """Mean."""
         return (self.low + self.high) / 2
+
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        return (self.high - self.low) / sqrt(12) / self.mean if self.mean else 0.0
 
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
@@ -109,6 +128,11 @@ class Erlang:
 
     mean: float
     stages: int
+
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        return 1 / sqrt(self.stages)
 
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
@@ -141,6 +165,13 @@ class TwoPoint:
         """Mean."""
         return self.low + self.high_probability * (self.high - self.low)
 
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        p = self.high_probability
+        spread = (self.high - self.low) * sqrt(p * (1 - p))
+        return spread / self.mean if self.mean else 0.0
+
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
         return np.where(rng.random(n) < self.high_probability, self.high, self.low)
@@ -159,6 +190,13 @@ class Hyperexponential:
         p = self.first_probability
         return p * self.means[0] + (1 - p) * self.means[1]
 
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        p, (first, second) = self.first_probability, self.means
+        square = 2 * (p * first**2 + (1 - p) * second**2)
+        return sqrt(square / self.mean**2 - 1)
+
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
         means = np.where(rng.random(n) < self.first_probability, *self.means)
@@ -171,6 +209,11 @@ class Geometric:
     """1, 2, 3, ... with this mean."""
 
     mean: float
+
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        return sqrt(1 - 1 / self.mean)
 
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""
@@ -188,6 +231,11 @@ class UniformCount:
     def mean(self) -> float:
         """Mean."""
         return (self.low + self.high) / 2
+
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation."""
+        return sqrt(((self.high - self.low + 1) ** 2 - 1) / 12) / self.mean
 
     def sample(self, rng: Generator, n: int) -> Floats:
         """Draw `n` values."""

@@ -107,7 +107,7 @@ def run(
     started = perf_counter()
     how = _How(engine, check_invariants, max_records)
     runs, last, partial = _replications(scenario, seed, replications, how, on_progress)
-    warnings = scenario.warnings() + cut_warning(runs)
+    warnings = scenario.warnings() + last.notes + cut_warning(runs)
     if len(runs) > 1 and all(one.summary == runs[0].summary for one in runs):
         warnings.append(f"all {len(runs)} replications are equal: nothing here is random")
     summary = combine([one.summary for one in runs])
@@ -201,6 +201,8 @@ class _OneRun:
     engine: str
     why: str
     partial: bool
+    notes: list[str]
+    """What was done to recorded arrivals."""
 
 
 def _replications(
@@ -272,7 +274,8 @@ def _one_run(scenario: Scenario, seed: int, how: _How, on_progress: Progress) ->
         return again
     except KeyboardInterrupt:
         partial = True
-    return _OneRun(recorder.records(reached_ns, partial), facts, engine.name, engine.why, partial)
+    records, notes = recorder.records(reached_ns, partial), getattr(system.workload, "notes", ())
+    return _OneRun(records, facts, engine.name, engine.why, partial, list(notes))
 
 
 def facts_of(scenario: Scenario, system: System) -> Facts:

@@ -198,6 +198,10 @@ class Trace(Strict):
     columns: Columns | None = None
     scale: PositiveNumber = 1.0
     """Times are divided by it: 2 replays twice as fast."""
+    sort: Annotated[bool, Field(strict=True)] = False
+    """Put rows in order of arrival; unsorted traces are errors otherwise."""
+    start_ns: TimeNs = 0
+    """Leave out what comes before this time of the trace, and count time from there."""
     dither: str = "auto"
     """Spread rounded stamps inside their tick: auto, none, or the tick."""
     limit: Count | None = None

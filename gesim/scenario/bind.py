@@ -137,11 +137,20 @@ def make_workload(scenario: Scenario, seed: int) -> tuple[Workload, int]:
     WorkloadError
         If a trace cannot be used.
     """
+    from gesim.workload.base import Served
     from gesim.workload.build import build_workload
 
     names = [model.name for model in scenario.models]
     # Without a mix there is one model, or a trace that names them.
     mix = scenario.workload.mix or [MixEntry(model=name) for name in names]
+    served = [
+        Served(
+            model.name,
+            model.priority_levels,
+            max(costs_of(model, scenario.base).cost.lengths, default=0),
+        )
+        for model in scenario.models
+    ]
     workload = build_workload(
         scenario.workload.arrivals,
         [_kind(scenario, entry) for entry in mix],
@@ -149,8 +158,7 @@ def make_workload(scenario: Scenario, seed: int) -> tuple[Workload, int]:
         duration_ns=scenario.duration_ns,
         requests=scenario.requests,
         base=scenario.base,
-        models=names,
-        levels=[model.priority_levels for model in scenario.models],
+        models=served,
         must_name_models=scenario.workload.mix is None and len(names) > 1,
     )
     return workload, _expected(scenario, workload)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chunk", "ClosedLoop", "OpenLoop", "Workload"]
+__all__ = ["Chunk", "ClosedLoop", "OpenLoop", "Served", "Workload"]
 
 Int = NDArray[np.int64]
 
@@ -64,3 +64,21 @@ class ClosedLoop(Protocol):
 
 
 Workload = OpenLoop | ClosedLoop
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model that requests of a trace may ask for.
+
+    Attributes
+    ----------
+    name : str
+    levels : int
+        Its priority levels.
+    longest : int
+        Its longest length; 0 if it has no lengths.
+    """
+
+    name: str
+    levels: int = 1
+    longest: int = 0

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gesim.core.decisions import NEVER_NS
+from gesim.errors import WorkloadError
 from gesim.laws import Exponential, Gamma, law_of
 from gesim.rng import stream
 from gesim.workload import processes
-from gesim.workload.base import Workload
+from gesim.workload.base import Served, Workload
 from gesim.workload.loops import Clients, OpenArrivals, Queries
 from gesim.workload.mix import Kind, Mix
 
@@ -31,8 +35,7 @@ def build_workload(
     duration_ns: int | None = None,
     requests: int | None = None,
     base: Path | None = None,
-    models: Sequence[str] = (),
-    levels: Sequence[int] = (),
+    models: Sequence[Served] = (),
     must_name_models: bool = False,
 ) -> Workload:
     """Build a workload.
@@ -49,10 +52,8 @@ def build_workload(
         Where arrivals end.
     base : Path
         Folder of trace files.
-    models : sequence of str
-        Model names by index, for traces that name models.
-    levels : sequence of int
-        Priority levels of each model, for traces that name levels.
+    models : sequence of Served
+        Models by index, for traces that name models, levels or lengths.
     must_name_models : bool
         A trace must say which model a request asks for.
 
@@ -74,17 +75,21 @@ def build_workload(
         from gesim.workload.trace import read_trace
 
         return read_trace(
-            arrivals, mix, seed, end_ns, requests, base or Path.cwd(), models, levels,
-            must_name_models,
-        )  # fmt: skip
-    return OpenArrivals(_times(arrivals, seed), mix, end_ns, requests)
+            arrivals, mix, seed, end_ns, requests, base or Path.cwd(), models, must_name_models
+        )
+    return OpenArrivals(_times(arrivals, seed, end_ns), mix, end_ns, requests)
 
 
-def _times(spec: Any, seed: int) -> Any:
-    """Make the endless times of an open process."""
+def _times(spec: Any, seed: int, end_ns: int) -> Iterator[NDArray[np.int64]]:
+    """Make the times of an open process: endless, or at least to the end."""
     rng = stream(seed, "arrivals")
     rate: float = getattr(spec, "rate_rps", None) or 0.0
-    gap_ns = 1e9 / rate if rate else 0.0
+    gap_ns = 1e9 / rate if rate else law_of(spec.gap).mean if spec.process == "renewal" else 1.0
+    if gap_ns < 1:
+        raise WorkloadError(
+            f"workload.arrivals: the mean gap is {gap_ns:g} ns, less than the 1 ns that times are "
+            "counted in; lower the rate, or use process bursts for requests in one instant"
+        )
     match spec.process:
         case "poisson":
             return processes.renewal(Exponential(gap_ns), rng)
@@ -109,7 +114,7 @@ def _times(spec: Any, seed: int) -> Any:
             segments = processes.diurnal_segments(rate, spec.peak, spec.period_ns, spec.weekly)
         case _:
             raise ValueError(f"process {spec.process!r} is unknown")
-    return processes.rate_process(segments, rng)
+    return processes.rate_process(segments, rng, end_ns)
 
 
 def _mlperf(

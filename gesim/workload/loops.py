@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from gesim.core.decisions import NEVER_NS
+from gesim.errors import WorkloadError
 from gesim.laws import Draws, Law
 from gesim.workload.base import Chunk
 from gesim.workload.mix import Mix
 
-__all__ = ["Clients", "OpenArrivals", "Queries", "Recorded"]
+__all__ = ["Clients", "Counted", "OpenArrivals", "Queries", "Recorded"]
 
 Int = NDArray[np.int64]
+
+_TURNS = 10_000
+"""Requests within one instant, and 100 a client, before a closed loop is taken to be stuck."""
 
 
 class OpenArrivals:
@@ -70,11 +74,14 @@ class Recorded:
         All requests, sorted by arrival.
     size : int
         Rows in a chunk.
+    notes : sequence of str
+        What was done to the times, a sentence each.
     """
 
-    def __init__(self, columns: Chunk, size: int = 65536) -> None:
+    def __init__(self, columns: Chunk, size: int = 65536, notes: Sequence[str] = ()) -> None:
         self._columns = columns
         self._size = size
+        self.notes = tuple(notes)
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -84,6 +91,37 @@ class Recorded:
         columns = vars(self._columns)
         for start in range(0, len(self._columns), self._size):
             yield Chunk(**{k: v[start : start + self._size] for k, v in columns.items()})
+
+
+class Counted(OpenArrivals):
+    """A trace of counts: drawn as `OpenArrivals` are, and about as many as it says.
+
+    Parameters
+    ----------
+    times, mix, duration_ns, requests
+        As of `OpenArrivals`.
+    expected : int
+        About so many arrivals.
+    notes : sequence of str
+        What was done to the times, a sentence each.
+    """
+
+    def __init__(
+        self,
+        times: Iterable[Int],
+        mix: Mix,
+        duration_ns: int,
+        requests: int | None,
+        *,
+        expected: int,
+        notes: Sequence[str],
+    ) -> None:
+        super().__init__(times, mix, duration_ns, requests)
+        self._expected = expected
+        self.notes = tuple(notes)
+
+    def __len__(self) -> int:
+        return self._expected
 
 
 class Clients:
@@ -116,6 +154,7 @@ class Clients:
         self._mix = mix
         self._duration_ns = duration_ns
         self._left = requests if requests is not None else NEVER_NS
+        self._stuck = _Stuck(clients)
 
     def _pause_ns(self) -> int:
         return round(self._think.next()) if self._think is not None else 0
@@ -132,6 +171,7 @@ class Clients:
         if not self._left or at_ns >= self._duration_ns:
             return None
         self._left -= 1
+        self._stuck.look(at_ns)
         return self._mix.chunk(np.asarray([at_ns], np.int64))
 
 
@@ -155,12 +195,14 @@ class Queries:
         self._duration_ns = duration_ns
         self._left = queries if queries is not None else NEVER_NS
         self._open = 0
+        self._stuck = _Stuck(1)
 
     def _query(self, at_ns: int) -> Chunk | None:
         if not self._left or at_ns >= self._duration_ns:
             return None
         self._left -= 1
         self._open = self.samples
+        self._stuck.look(at_ns)
         return self._mix.chunk(np.full(self.samples, at_ns, np.int64))
 
     def start(self) -> Chunk:
@@ -173,3 +215,31 @@ class Queries:
         """Count an answer; return the next query after the last one."""
         self._open -= 1
         return self._query(answered_ns) if not self._open else None
+
+
+class _Stuck:
+    """Finds out when answers that take no time keep a closed loop within one instant."""
+
+    def __init__(self, clients: int) -> None:
+        self._most = _TURNS + 100 * clients
+        self._at_ns = -1
+        self._count = 0
+
+    def look(self, at_ns: int) -> None:
+        """Count a request that is sent at `at_ns`.
+
+        Raises
+        ------
+        WorkloadError
+            If time stands still.
+        """
+        if at_ns != self._at_ns:
+            self._at_ns, self._count = at_ns, 0
+        self._count += 1
+        if self._count > self._most:
+            raise WorkloadError(
+                f"workload.arrivals: {self._most:,} requests were sent within one instant "
+                f"({at_ns / 1e6:g} ms): clients are answered or turned away in no time and send "
+                "again at once, for ever; give them a think time, the front end a respond time, "
+                "or the queue more room"
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from gesim.workload.base import Chunk
 __all__ = ["Kind", "Mix"]
 
 Int = NDArray[np.int64]
+
+_FIXED = ("model", "level", "items", "length", "deadline_ns")
+"""Columns that a kind gives as numbers."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Mix:
         self._rng = stream(seed, "mix")
         self._timeout = _Drawn([kind.timeout for kind in kinds], seed, "timeout")
         self._work = _Drawn([kind.work for kind in kinds], seed, "work")
+        self._views: dict[str, Int] = {}
 
     def chunk(self, times: Int, model: Int | None = None) -> Chunk:
         """Make a chunk of the arrivals at `times`.
@@ -105,21 +109,21 @@ class Mix:
 
     def _single(self, times: Int, kind: Kind, n: int) -> Chunk:
         """Constant columns are views of one number: no memory, no time."""
-
-        def column(value: int) -> Int:
-            return np.broadcast_to(np.int64(value), (n,))
-
-        deadline = kind.deadline_ns
-        return Chunk(
-            arrival_ns=times,
-            model=column(kind.model),
-            level=column(kind.level),
-            items=column(kind.items),
-            length=column(kind.length),
-            deadline_ns=times + deadline if deadline < NEVER_NS else column(NEVER_NS),
-            timeout_ns=self._timeout.take(column(0)),
-            work_ns=self._work.take(column(0)),
-        )
+        views = self._views
+        if not views or len(views["model"]) != n:
+            values = {name: getattr(kind, name) for name in _FIXED}
+            values |= {"timeout_ns": 0, "work_ns": 0}
+            views = {k: np.broadcast_to(np.int64(v), (n,)) for k, v in values.items()}
+            self._views = views  # closed loops ask for one row, a million times
+        chunk = Chunk(arrival_ns=times, **views)
+        changed: dict[str, Int] = {}
+        if kind.deadline_ns < NEVER_NS:
+            changed["deadline_ns"] = times + kind.deadline_ns
+        if kind.timeout is not None:
+            changed["timeout_ns"] = self._timeout.take(np.zeros(n, np.int64))
+        if kind.work is not None:
+            changed["work_ns"] = self._work.take(np.zeros(n, np.int64))
+        return replace(chunk, **changed) if changed else chunk
 
 
 class _Drawn:

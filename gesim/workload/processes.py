@@ -8,8 +8,9 @@ segments; unit exponentials are summed into a hazard, and each arrival is where 
 the rate reaches it (inversion, exact for such a rate). `mmpp` and `on_off` draw their segments,
 `diurnal` has fixed ones.
 
-Every process uses its own named streams and fixed block sizes, so a longer run starts with the
-very same arrivals.
+Every process uses its own named streams and draws in blocks of a fixed size, so a longer run
+starts with the very same arrivals. What is yielded is bounded too, whatever a burst or a bulk
+holds and however long a silence lasts: memory stays flat over any horizon.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from gesim.core.decisions import NEVER_NS
 from gesim.laws import Draws, Law
 
 __all__ = [
@@ -40,6 +42,9 @@ Segments = Iterator[tuple[int, float]]
 
 _BLOCK = Draws.BLOCK
 
+_MOST = 65_536
+"""Most arrivals in a yielded array, and most segments looked at for one."""
+
 
 def renewal(law: Law, rng: Generator) -> Iterator[Times]:
     """Independent gaps from a law (in ns); the first arrival is one gap after 0."""
@@ -56,48 +61,76 @@ def batch_poisson(gap: Law, size: Law, rng: Generator, size_rng: Generator) -> I
     """Repeat the times of a renewal process: groups of a random size, each in one instant."""
     sizes = Draws(size, size_rng)
     for times in renewal(gap, rng):
-        yield np.repeat(times, sizes.block().astype(np.int64))
+        ends = np.cumsum(sizes.block().astype(np.int64))
+        for rows in _rows(int(ends[-1])):
+            yield times[np.searchsorted(ends, rows, side="right")]
 
 
 def constant(period_ns: float, burst: int) -> Iterator[Times]:
     """`burst` arrivals at 0, period, 2 periods, ..."""
     first = 0
     while True:
-        numbers = np.arange(first, first + _BLOCK, dtype=np.int64)
+        numbers = np.arange(first, first + _BLOCK, dtype=np.int64) // burst
         first += _BLOCK
-        yield np.repeat(np.rint(numbers * period_ns).astype(np.int64), burst)
+        yield np.rint(numbers * period_ns).astype(np.int64)
 
 
 def bursts(at_ns: tuple[int, ...], size: int, spacing_ns: int) -> Iterator[Times]:
     """`size` arrivals from each of some times on, `spacing_ns` apart."""
-    times = np.asarray(at_ns, np.int64)[:, None] + np.arange(size, dtype=np.int64) * spacing_ns
-    yield np.sort(times, axis=None)
+    starts = np.sort(np.asarray(at_ns, np.int64))
+    apart = len(starts) < 2 or int(np.diff(starts).min()) >= (size - 1) * spacing_ns
+    if not apart:  # they mix
+        times = starts[:, None] + np.arange(size, dtype=np.int64) * spacing_ns
+        starts, size = np.sort(times, axis=None), 1
+    for rows in _rows(len(starts) * size):
+        yield starts[rows // size] + rows % size * spacing_ns
 
 
-def rate_process(segments: Segments, rng: Generator) -> Iterator[Times]:
-    """Poisson arrivals with a rate that is constant on segments."""
-    start_ns, hazard = 0, 0.0  # of the segment reached
+def _rows(count: int) -> Iterator[Times]:
+    """Count from 0 to `count`, a bounded array at a time."""
+    for first in range(0, count, _MOST):
+        yield np.arange(first, min(first + _MOST, count), dtype=np.int64)
+
+
+def rate_process(segments: Segments, rng: Generator, end_ns: int = NEVER_NS) -> Iterator[Times]:
+    """Poisson arrivals with a rate that is constant on segments; all those before `end_ns`."""
+    start_ns, hazard, last_ns = 0, 0.0, 0  # the first two of the segment reached
     duration_ns, rate = next(segments)
-    target = 0.0
     while True:
-        targets = target + np.cumsum(rng.standard_exponential(_BLOCK))
+        targets = np.cumsum(rng.standard_exponential(_BLOCK))
         target = float(targets[-1])
-        starts, hazards, rates = [start_ns], [hazard], [rate]
-        while hazard + duration_ns * rate < target:
-            hazard += duration_ns * rate
-            start_ns += duration_ns
-            duration_ns, rate = next(segments)
-            starts.append(start_ns)
-            hazards.append(hazard)
-            rates.append(rate)
-        at = np.searchsorted(np.asarray(hazards), targets, side="right") - 1
-        rate_at = np.asarray(rates)[at]
-        inside = (targets - np.asarray(hazards)[at]) / rate_at
-        times = np.asarray(starts, np.int64)[at] + np.rint(inside).astype(np.int64)
-        np.maximum.accumulate(times, out=times)
+        while len(targets):
+            starts, hazards, rates = [start_ns], [hazard], [rate]
+            reached = hazard + duration_ns * rate
+            while reached < target and len(starts) < _MOST and start_ns < end_ns:
+                hazard = reached
+                start_ns += duration_ns
+                duration_ns, rate = next(segments)
+                starts.append(start_ns)
+                hazards.append(hazard)
+                rates.append(rate)
+                reached = hazard + duration_ns * rate
+            inside = len(targets) if reached >= target else int(np.searchsorted(targets, reached))
+            if inside:
+                times = _located(targets[:inside], starts, hazards, rates)
+                times[0] = max(int(times[0]), last_ns)
+                np.maximum.accumulate(times, out=times)
+                last_ns = int(times[-1])
+                yield times
+            if start_ns >= end_ns:
+                return
+            targets = targets[inside:]
         hazard -= target  # keep the numbers small: precision must not fade over a long run
-        target = 0.0
-        yield times
+
+
+def _located(
+    targets: NDArray[np.float64], starts: list[int], hazards: list[float], rates: list[float]
+) -> Times:
+    """Where the integral of the rate reaches the targets."""
+    at = np.searchsorted(np.asarray(hazards), targets, side="right") - 1
+    inside = (targets - np.asarray(hazards)[at]) / np.asarray(rates)[at]
+    times: Times = np.asarray(starts, np.int64)[at] + np.rint(inside).astype(np.int64)
+    return times
 
 
 def mmpp_segments(

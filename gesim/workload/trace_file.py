@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,14 @@ def _alpaserve(data: dict[str, Any]) -> pd.DataFrame:
 
 
 def _triton(data: list[dict[str, Any]]) -> pd.DataFrame:
-    """Take the first queue or request time of each trace, and its model."""
+    """Take the first queue or request time of each trace, and its model.
+
+    Traces with a parent are left out: an ensemble made these requests, no client.
+    """
     found: dict[Any, dict[str, Any]] = {}
     for record in data:
         entry = found.setdefault(record["id"], {})
+        entry["inner"] = entry.get("inner") or bool(record.get("parent_id"))
         entry.setdefault("model", record.get("model_name"))
         if record.get("model_name"):
             entry["model"] = record["model_name"]
@@ -102,9 +107,9 @@ def _triton(data: list[dict[str, Any]]) -> pd.DataFrame:
     rows = [
         (entry.get("REQUEST_START", entry.get("QUEUE_START")), entry["model"])
         for entry in found.values()
-        if "REQUEST_START" in entry or "QUEUE_START" in entry
+        if not entry["inner"] and ("REQUEST_START" in entry or "QUEUE_START" in entry)
     ]
-    rows.sort()
+    rows.sort(key=itemgetter(0))
     frame = pd.DataFrame(rows, columns=["arrival_ns", "model"])
     return frame.drop(columns="model") if frame["model"].isna().any() else frame
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gesim.core.decisions import NEVER_NS
+from gesim.errors import WorkloadError
 from gesim.scenario.build import build
 from gesim.scenario.scenario import Scenario
+from gesim.workload.describe import describe
 
 COST = {"kind": "affine", "setup": "1ms", "per_item": "0ms"}
 
@@ -228,3 +232,154 @@ def test_mlperf_scenarios(kind, extra, count):
         assert np.array_equal(starts[1:, 0], ends[:-1].max(axis=1))
     if kind == "offline":
         assert (records.arrival_ns == 0).all()
+
+
+def test_clients_that_are_turned_away_at_once_for_ever():
+    """Each rejection would be followed by the next request in the same instant: no hang."""
+    full = {"admission": [{"policy": "bounded_queue", "max_queue_size": 1}]}
+    with pytest.raises(WorkloadError, match=r"within one instant .* think time"):
+        run({"process": "closed", "clients": 8}, duration="1s", **full)
+    # With a respond time the same clients come back later.
+    records = run(
+        {"process": "closed", "clients": 8}, duration="1s", frontend={"respond": "1ms"}, **full
+    )
+    assert len(records) > 1000
+
+
+# ---- bounds --------------------------------------------------------------------------------
+
+BULKY = {
+    "offline": ({"process": "mlperf", "scenario": "offline", "samples_per_query": 300_000}, {}),
+    "bulks": (
+        {"process": "batch_poisson", "rate": "10/s", "size": 5000},
+        {"requests": 300_000},
+    ),
+    "burst of a pattern": (
+        {"process": "constant", "rate": "10/s", "burst": 70_000},
+        {"requests": 300_000},
+    ),
+    "bursts": (
+        {"process": "bursts", "at": ["5ms", "0ms", "1s"], "size": 100_000, "spacing": "10ns"},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BULKY)
+def test_large_groups_come_in_bounded_chunks(name):
+    arrivals, top = BULKY[name]
+    chunks = list(build(scenario(arrivals, **top), 1).workload.chunks())
+    assert max(map(len, chunks)) <= 65_536
+    joined = np.concatenate([chunk.arrival_ns for chunk in chunks])
+    assert len(joined) == 300_000
+    assert (np.diff(joined) >= 0).all()
+    if name == "bursts":
+        assert joined[0] == 0
+        assert joined[100_000] == 5_000_000
+        assert joined[-1] == 1_000_000_000 + 99_999 * 10
+
+
+def test_bursts_that_overlap_mix():
+    found = times({"process": "bursts", "at": ["0ns", "15ns"], "size": 3, "spacing": "10ns"})
+    assert found.tolist() == [0, 10, 15, 20, 25, 35]
+
+
+@pytest.mark.parametrize(
+    "arrivals",
+    [
+        {"process": "on_off", "rate": "10/s", "on": "1ms", "off": "999ms"},
+        {"process": "diurnal", "rate": "1/s", "period": "1s"},
+        {"process": "mmpp", "rates": ["1/s", "0/s"], "dwell": ["1ms", "1s"]},
+    ],
+)
+def test_a_long_silence_ends_with_the_run(arrivals):
+    """Silence is walked through only up to the end, however far the next 16,384 arrivals are."""
+    from gesim.workload import processes
+
+    asked = []
+
+    def counted(segments):
+        for segment in segments:
+            asked.append(segment)
+            yield segment
+
+    original, processes_seen = processes.rate_process, []
+
+    def watched(segments, rng, end_ns):
+        processes_seen.append(end_ns)
+        return original(counted(segments), rng, end_ns)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "rate_process", watched)
+        workload = build(scenario(arrivals, duration="3s"), 1).workload
+        found = [time for chunk in workload.chunks() for time in chunk.arrival_ns.tolist()]
+    assert processes_seen == [3_000_000_000]
+    assert all(time < 3e9 for time in found)
+    assert len(asked) < 3 * 1440 + 10
+
+
+def test_gaps_below_a_nanosecond():
+    for arrivals in (
+        {"process": "renewal", "gap": "0ms"},
+        {"process": "poisson", "rate": "2000000000/s"},
+    ):
+        with pytest.raises(WorkloadError, match="1 ns that times are counted in"):
+            build(scenario(arrivals, duration="1s"), 1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(sorted(PROCESSES)),
+    st.integers(0, 2**40),
+    st.integers(1, 3000),
+    st.integers(1, 3000),
+)
+def test_any_two_horizons_agree(name, seed, some, more):
+    arrivals = PROCESSES[name][0]
+    short, long = sorted((some, more))
+    first, second = (columns(arrivals, seed, requests=n)["arrival_ns"] for n in (short, long))
+    assert first.dtype == np.int64
+    assert len(second) == long
+    assert (np.diff(second) >= 0).all()
+    assert np.array_equal(first, second[:short])
+    end_ns = int(second[-1])
+    if second[0] < end_ns:
+        ended = times(arrivals, seed, duration=f"{end_ns}ns")
+        assert np.array_equal(ended, second[second < end_ns])
+
+
+# ---- describing ----------------------------------------------------------------------------
+
+
+def test_poisson_is_described_as_poisson():
+    found = describe(build(scenario(PROCESSES["poisson"][0], requests=300_000), 1).workload)
+    assert found.requests == 300_000
+    assert found.rate_rps == pytest.approx(1000, rel=0.01)
+    assert found.cv == pytest.approx(1, abs=0.01)
+    assert found.idc[1] == pytest.approx(1, abs=0.2)
+    assert found.span_s == pytest.approx(300, rel=0.01)
+
+
+def test_mmpp_has_the_dispersion_of_its_theory():
+    """IDC(t) of an MMPP(2) with equal stays, rates a, b and total switching rate s (Heffes &
+    Lucantoni 1986): 1 + (a - b)^2 / ((a + b) s) * (1 - (1 - e^(-s t)) / (s t))."""
+    a, b, dwell_s = 300.0, 20.0, 0.5
+    arrivals = {"process": "mmpp", "rates": ["300/s", "20/s"], "dwell": ["500ms", "500ms"]}
+    found = describe(build(scenario(arrivals, duration="40000s"), 1).workload)
+    s = 2 / dwell_s
+    for window, tolerance in ((1, 0.02), (10, 0.06)):
+        theory = 1 + (a - b) ** 2 / ((a + b) * s) * (1 - (1 - np.exp(-s * window)) / (s * window))
+        assert found.idc[window] == pytest.approx(theory, rel=tolerance)
+
+
+def test_describe_takes_a_part_and_refuses_what_it_cannot():
+    endless = build(scenario(PROCESSES["gamma"][0], duration="30d"), 1).workload
+    assert describe(endless, 5000).requests == 5000
+    pattern = {"process": "constant", "rate": "2/s"}
+    even = describe(build(scenario(pattern, requests=1001), 1).workload)
+    assert (even.cv, even.idc[1], even.peak_ratio[10]) == (0, 0, 1)
+    assert np.isnan(describe(build(scenario(pattern, requests=3), 1).workload).idc[60])
+    with pytest.raises(WorkloadError, match="closed loop"):
+        describe(build(scenario({"process": "closed", "clients": 2}, requests=9), 1).workload)
+    with pytest.raises(WorkloadError, match="too few"):
+        describe(build(scenario(pattern, requests=1), 1).workload)
