@@ -1,1 +1,1 @@
-"""The live runtime: serves torch models with the same scheduler as the model (not built yet)."""
+"""The live runtime: serves torch models with the very scheduler of the model."""
