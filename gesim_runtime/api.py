@@ -138,13 +138,13 @@ class Server(Protocol):
         """Name, version, extensions."""
 
     def model_metadata(self, model: str, version: str = "") -> dict[str, Any]:
-        """Inputs, outputs, versions, platform."""
+        """Describe inputs, outputs, versions, platform."""
 
     def model_config(self, model: str, version: str = "") -> dict[str, Any]:
-        """The whole configuration as Triton's JSON (snake_case keys of ModelConfig)."""
+        """Give the whole configuration as Triton's JSON (snake_case keys of ModelConfig)."""
 
     def inputs(self, model: str, version: str = "") -> Sequence[TensorSpec]:
-        """Declared inputs."""
+        """List the declared inputs."""
 
     def statistics(self, model: str = "", version: str = "") -> dict[str, Any]:
         """``{"model_stats": [...]}`` with ``batch_stats``."""
