@@ -67,7 +67,7 @@ def run(
         Instead of the scenario's.
     replications : int, default 1
         Independent runs; the first uses the seed itself, the others seeds derived from it.
-    engine : {"auto", "simpy", "compiled"}
+    engine : {"auto", "simpy", "compiled", "called", "interpreted"}
     fidelity : {"model"}
     policies : mapping, optional
         Policies to use instead of the scenario's: kind to policy for every model
@@ -265,12 +265,14 @@ def _one_run(scenario: Scenario, seed: int, how: _How, on_progress: Progress) ->
     try:
         reached_ns = engine.simulate(system, recorder, progress).end_ns
     except FellBack as fell:
-        if wanted == "compiled" and not fell.illegal:
+        if wanted != "auto" and fell.engine == "simpy" and not fell.illegal:
             raise ScenarioError(
-                f"engine compiled cannot run this scenario: it does not know {fell}; use auto"
+                f"engine {wanted} cannot run this scenario: the fast lane does not know {fell}; "
+                "use auto"
             ) from None
-        again = _one_run(scenario, seed, replace(how, engine="simpy"), on_progress)
-        again.why = f"the compiled engine does not know {fell}"
+        again = _one_run(scenario, seed, replace(how, engine=fell.engine), on_progress)
+        again.why = fell.warning or f"the fast lane does not know {fell}"
+        again.notes += [fell.warning] if fell.warning else []
         return again
     except KeyboardInterrupt:
         partial = True

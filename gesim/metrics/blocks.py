@@ -115,6 +115,24 @@ class Blocks:
         self._batches.add(where * _SIZES + np.minimum(items, _SIZES - 1))
         self._batches.add((where + 1) * _SIZES + np.minimum(gear, _SIZES - 1))
 
+    def put(self, name: str, base: int, table: Int) -> None:
+        """Add dense counts by block, from block `base` on.
+
+        Parameters
+        ----------
+        name : {"parts", "items", "gears"}
+        table : array, (block, group, part, bucket) or (block, size)
+            Sizes are of batches of the only model.
+        """
+        found = np.nonzero(table)
+        block = found[0] + base
+        if name == "parts":
+            where = (block * self.groups + found[1]) * len(STREAMED) + found[2]
+            self._parts.add(where * BUCKETS + found[3], table[found])
+        else:
+            where = block * self.models * 2 + (name == "gears")
+            self._batches.add(where * _SIZES + found[1], table[found])
+
     # ---- reading -----------------------------------------------------------------------
 
     def histogram(self, block: int, group: int, part: int) -> tuple[Int, Int]:

@@ -106,11 +106,13 @@ class Counts:
         self._aside: list[tuple[Int, Int]] = []
         self._aside_rows = 0
 
-    def add(self, keys: Int) -> None:
-        """Count each key once."""
-        found, counts = np.unique(keys, return_counts=True)
-        self._aside.append((found, counts.astype(np.int64)))
-        self._aside_rows += len(found)
+    def add(self, keys: Int, counts: Int | None = None) -> None:
+        """Count each key once, or so often."""
+        if counts is None:
+            keys, found = np.unique(keys, return_counts=True)
+            counts = found.astype(np.int64)
+        self._aside.append((keys, counts))
+        self._aside_rows += len(keys)
         if self._aside_rows > max(1 << 18, len(self.keys)):
             self.settle()
 

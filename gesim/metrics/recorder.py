@@ -56,26 +56,32 @@ class Recorder:
     ----------
     requests : int
         That arrived so far.
+    facts : Facts
+    stream : Stream or None
+        What everything is folded into above the bound.
+    kept : int
+        Requests that a run above the bound keeps one by one.
     """
 
     def __init__(self, facts: Facts, max_records: int = MAX_RECORDS) -> None:
         self.requests = 0
         self.max_records = max_records
-        self._facts = facts
+        self.kept = min(KEPT, max_records)
+        self.facts = facts
         self._first_instance = _first_instances(facts)
         self._batches: list[Batch] = []
         self._lost: list[Request] = []
         self._reasons: dict[str, int] = {"": 0}
         self._columns = Columns()
-        self._stream: Stream | None = None
+        self.stream: Stream | None = None
         self._last_ns = 0
 
     def arrivals(self, chunk: Chunk) -> None:
         """Take the next arrivals."""
         self.requests += len(chunk)
         self._columns.add_arrivals(chunk)
-        if self._stream is not None:
-            self._stream.arrivals(chunk)
+        if self.stream is not None:
+            self.stream.arrivals(chunk)
         elif self.requests > self.max_records:
             self._overflow()
 
@@ -108,22 +114,37 @@ class Recorder:
         columns = {**columns, "instance": instance}
         self._last_ns = max(self._last_ns, int(columns["finish_ns"].max()))
         self._columns.add_batches(ids, columns)
-        if self._stream is not None:
-            self._stream.batches(ids, columns)
+        if self.stream is not None:
+            self.stream.batches(ids, columns)
 
     def lose(self, ids: Int, at_ns: Int, outcome: Outcome, reason: str) -> None:
         """Take many requests that left for one reason."""
-        code = self._reasons.setdefault(reason, len(self._reasons))
         n = len(ids)
-        self._lose(ids, at_ns, np.full(n, int(outcome)), np.full(n, code))
+        self._lose(ids, at_ns, np.full(n, int(outcome)), np.full(n, self.reason_code(reason)))
+
+    def reason_code(self, reason: str) -> int:
+        """Return the code of a reason."""
+        return self._reasons.setdefault(reason, len(self._reasons))
+
+    def streams(self, expected_requests: int) -> bool:
+        """Whether the run is, or certainly will be, above the bound; then stream from now on.
+
+        Parameters
+        ----------
+        expected_requests : int
+            Of the whole run, about; 0 if unknown.
+        """
+        if self.stream is None and expected_requests > 1.5 * self.max_records:
+            self._overflow()
+        return self.stream is not None
 
     def _lose(self, ids: Int, at_ns: Int, outcome: Int, reason: Int) -> None:
         if not len(ids):
             return
         self._last_ns = max(self._last_ns, int(at_ns.max()))
         self._columns.add_lost(ids, at_ns, outcome, reason)
-        if self._stream is not None:
-            self._stream.lost(ids, at_ns, outcome, reason)
+        if self.stream is not None:
+            self.stream.lost(ids, at_ns, outcome, reason)
 
     def _flush_batches(self) -> None:
         batches, self._batches = self._batches, []
@@ -137,7 +158,7 @@ class Recorder:
         lost, self._lost = self._lost, []
         n = len(lost)
         for request in lost:
-            self._reasons.setdefault(request.reason, len(self._reasons))
+            self.reason_code(request.reason)
         self._lose(
             np.fromiter(map(_ID, lost), np.int64, n),
             np.fromiter((r.finish_ns for r in lost), np.int64, n),
@@ -150,15 +171,15 @@ class Recorder:
         self._flush_batches()
         self._flush_lost()
         kept = self._columns
-        stream = Stream(self._facts)
+        stream = Stream(self.facts)
         for chunk in kept.chunks:
             stream.arrivals(chunk)
         for ids, columns in zip(kept.ids, kept.batches, strict=True):
             stream.batches(ids, columns)
         for piece in kept.lost:
             stream.lost(*piece)
-        kept.trim(min(KEPT, self.max_records))
-        self._stream = stream
+        kept.trim(self.kept)
+        self.stream = stream
 
     def records(self, end_ns: int, interrupted: bool = False) -> Records:
         """Put the columns together.
@@ -174,10 +195,10 @@ class Recorder:
         self._flush_lost()
         end_ns = max(end_ns, self._last_ns)
         records = self._columns.records(end_ns, interrupted, list(self._reasons))
-        if self._stream is not None:
-            self._stream.close(end_ns)
-            records.stream = self._stream
-            records.curves = curves_of(self._stream)
+        if self.stream is not None:
+            self.stream.close(end_ns)
+            records.stream = self.stream
+            records.curves = curves_of(self.stream)
         return records
 
 

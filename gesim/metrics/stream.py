@@ -117,10 +117,27 @@ class Stream:
         """Take requests that left without an answer; `reason` is a code."""
         if not len(ids):
             return
-        group, arrival_ns, due = self._take(ids)
+        self.lose_rows(ids, *self._take(ids), at_ns, outcome, reason)
+
+    def lose_rows(
+        self,
+        ids: Int,
+        group: Int,
+        arrival_ns: Int,
+        due: Int,
+        at_ns: Int,
+        outcome: Int,
+        reason: Int,
+    ) -> None:
+        """Take lost requests whose group, arrival and due time the caller knows."""
+        self.blocks.reach(int(ids.max()))
         self._leave(ids, group, arrival_ns, due, at_ns, at_ns, outcome)
         self.blocks.reasons(ids[reason > 0], group[reason > 0], reason[reason > 0])
         self.bins.add("gone", np.zeros(len(ids), np.int64), at_ns)
+
+    def forget(self) -> None:
+        """Forget which requests are under way: the caller knows them from now on."""
+        self._under_way = _UnderWay()
 
     def close(self, end_ns: int) -> None:
         """End the run: what has arrived and is still under way is unfinished."""

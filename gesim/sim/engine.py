@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gesim.errors import ScenarioError
 from gesim.metrics.recorder import Recorder
@@ -19,10 +19,14 @@ from gesim.scenario.system import System
 from gesim.sim.driver import SimInfo, simulate
 from gesim.units import suggest
 
+if TYPE_CHECKING:
+    from gesim.sim.fast.plan import Plan
+
 __all__ = ["AUTO_REQUESTS", "ENGINES", "Engine", "FellBack", "choose_engine"]
 
-ENGINES = ("auto", "simpy", "compiled")
-"""What `--engine` accepts."""
+ENGINES = ("auto", "simpy", "compiled", "called", "interpreted")
+"""What `--engine` accepts; "called" and "interpreted" are the compiled loop with an interpreted
+policy and the same loop in plain Python."""
 
 AUTO_REQUESTS = 300_000
 """From this many expected requests on `auto` tries the compiled engine."""
@@ -35,12 +39,20 @@ class FellBack(Exception):  # noqa: N818 - not an error: run it on the SimPy eng
 
     Attributes
     ----------
+    engine : str
+        What to run it on instead.
+    warning : str
+        What its user should know, empty for nothing.
     illegal : bool
         It was an illegal answer of the policy: the SimPy engine will say what was wrong.
     """
 
-    def __init__(self, why: str, *, illegal: bool) -> None:
+    def __init__(
+        self, why: str, engine: str = "simpy", warning: str = "", *, illegal: bool = False
+    ) -> None:
         super().__init__(why)
+        self.engine = engine
+        self.warning = warning
         self.illegal = illegal
 
 
@@ -60,7 +72,7 @@ class Engine:
     Attributes
     ----------
     name : str
-        simpy or compiled.
+        One of `ENGINES` but auto.
     why : str
         Why this one, in a sentence; names file and line of what keeps a policy interpreted.
     simulate : callable
@@ -95,25 +107,39 @@ def choose_engine(wanted: str, system: System, levels: int) -> Engine:
     if wanted == "auto" and 0 < system.expected_requests < AUTO_REQUESTS:
         few = f"{system.expected_requests:,} requests are too few to start the compiled engine"
         return Engine("simpy", few, simulate)
-    if find_spec("numba") is None:
-        why = "the compiled engine needs numba (pip install 'gesim[fast]')"
-        return _simpy(wanted, why)
-    from gesim.sim.fast.engine import (
-        IllegalAnswerError,
-        UnsupportedError,
-        plan,
-        simulate_fast,
-    )
-    from gesim.sim.interrupt import interrupts
+    compiler = find_spec("numba") is not None
+    if wanted in ("compiled", "called") and not compiler:
+        raise ScenarioError(f"engine {wanted} needs numba (pip install 'gesim[fast]')")
+    from gesim.sim.fast.plan import UnsupportedError, plan
 
     try:
-        made = plan(system, levels)
+        made = plan(system, levels, compiled=compiler and wanted != "interpreted")
     except UnsupportedError as error:
-        return _simpy(wanted, f"the compiled engine does not know {error}")
+        if wanted != "auto":
+            raise ScenarioError(
+                f"engine {wanted} cannot run this scenario: the fast lane does not know {error}; "
+                "use simpy or auto"
+            ) from None
+        return Engine("simpy", f"the fast lane does not know {error}", simulate)
+    if wanted == "called":
+        made = made.called()
+    if made.source is not None:
+        name, why = "compiled", "policy compiled from its own source"
+    else:
+        name = "interpreted" if made.flags.PLAIN else "called"
+        why = "policy interpreted" + (f": {made.why_interpreted}" if made.why_interpreted else "")
+    return Engine(name, why, _fast(made))
 
-    def run_compiled(
-        system: System, sink: Recorder, on_progress: Progress | None = None
-    ) -> SimInfo:
+
+def _fast(made: Plan) -> Simulate:
+    """Run in the fast lane; what it cannot do becomes `FellBack`."""
+    from gesim.sim.fast.check import DifferentError
+    from gesim.sim.fast.engine import simulate_fast
+    from gesim.sim.fast.loop import IllegalAnswerError
+    from gesim.sim.fast.plan import UnsupportedError
+    from gesim.sim.interrupt import interrupts
+
+    def run_fast(system: System, sink: Recorder, on_progress: Progress | None = None) -> SimInfo:
         try:
             with interrupts() as interrupt:
                 return simulate_fast(
@@ -121,16 +147,14 @@ def choose_engine(wanted: str, system: System, levels: int) -> Engine:
                 )
         except IllegalAnswerError:
             raise FellBack("an illegal answer of the policy", illegal=True) from None
+        except DifferentError as error:
+            policy = system.scheduler.models[0].config.batching.name
+            raise FellBack(
+                "the compiled policy differs from its source",
+                "called",
+                f"policy {policy!r} runs interpreted, because its compiled form differs: {error}",
+            ) from None
         except UnsupportedError as error:
-            raise FellBack(str(error), illegal=False) from None
+            raise FellBack(str(error)) from None
 
-    form = f"policy interpreted: {made.why_interpreted}" if made.why_interpreted else (
-        "policy compiled from its own source"
-    )  # fmt: skip
-    return Engine("compiled", form, run_compiled)
-
-
-def _simpy(wanted: str, why: str) -> Engine:
-    if wanted == "compiled":
-        raise ScenarioError(f"engine compiled cannot run this scenario: {why}; use simpy or auto")
-    return Engine("simpy", why, simulate)
+    return run_fast

@@ -73,13 +73,16 @@ def scenario(batching, rate=900, *, levels=1, instances=1, cost=None, gears=None
 
 def same(data, seed=1):
     slow = run(data, seed=seed, engine="simpy")
-    fast = run(data, seed=seed, engine="compiled")
-    assert (slow.engine, fast.engine) == ("simpy", "compiled")
-    a, b = slow.runs[0].records, fast.runs[0].records
-    for name in COLUMNS:
-        assert np.array_equal(getattr(a, name), getattr(b, name)), name
-    assert [a.reasons[code] for code in a.reason] == [b.reasons[code] for code in b.reason]
-    assert slow.summary_dict == fast.summary_dict
+    assert slow.engine == "simpy"
+    a = slow.runs[0].records
+    for engine in ("interpreted", "compiled"):
+        fast = run(data, seed=seed, engine=engine)
+        assert fast.engine in (engine, "called")
+        b = fast.runs[0].records
+        for name in COLUMNS:
+            assert np.array_equal(getattr(a, name), getattr(b, name)), (engine, name)
+        assert [a.reasons[code] for code in a.reason] == [b.reasons[code] for code in b.reason]
+        assert slow.summary_dict == fast.summary_dict
     return fast
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 
-from gesim.sim.fast import kernel, view
+from gesim.sim.fast import kernel, tally, view
 from gesim.sim.fast.policy_source import PolicySource
 
 __all__ = ["Flags", "load_kernel"]
@@ -26,6 +26,7 @@ class Flags:
 
     LANES: int = 1
     INSTANCES: int = 1
+    GROUPS: int = 1
     EAGER: bool = False
     BOUNDED: bool = False
     TIMEOUT: bool = False
@@ -33,6 +34,14 @@ class Flags:
     LEVELLED: bool = False
     WORK: bool = False
     CALLED: bool = False
+    DUE: bool = False
+    PLAIN: bool = False
+
+    @property
+    def SINGLE(self) -> bool:  # noqa: N802 - a constant of the kernel, too
+        """Whether one lane, one instance and nothing else: `run_single` does."""
+        plain = not (self.BOUNDED or self.TIMEOUT or self.EAGER or self.LEVELLED)
+        return self.LANES == 1 and self.INSTANCES == 1 and plain
 
 
 _PRELUDE = """
@@ -43,6 +52,19 @@ from numba import njit
 @njit(inline="always")
 def jittered(x, draw):
     return np.int64(np.rint(x * draw))
+"""
+
+_PLAIN_PRELUDE = """
+def jittered(x, draw):
+    return round(x * float(draw))
+"""
+
+_ASKING = """
+def m_decide(ask, now_ns, q):
+    return ask(
+        now_ns, q.count, q.head_enqueue_ns, q.oldest_enqueue_ns, q.idle_instances,
+        q.free_since_ns, q.last_dispatch_ns, q.last_finish_ns,
+    )
 """
 
 _CALLING = """
@@ -61,16 +83,21 @@ def kernel_text(flags: Flags, policy: PolicySource | None) -> str:
     """Write the source of the module."""
     head, loop = _split(kernel)
     constants = head[head.index("LANES = 1") :]
-    fixed = "\n".join(f"{name} = {value!r}" for name, value in asdict(flags).items())
+    fixed = asdict(flags) | {"SINGLE": flags.SINGLE}
+    calling = _ASKING if flags.PLAIN else _CALLING
     text = [
         "from typing import NamedTuple",
-        _PRELUDE,
+        _PLAIN_PRELUDE if flags.PLAIN else _PRELUDE,
         constants,
-        fixed,
+        "\n".join(f"{name} = {value!r}" for name, value in fixed.items()),
         _split(view)[1],
-        policy.text if policy is not None else _CALLING,
+        policy.text if policy is not None else calling,
         loop,
     ]
+    if flags.PLAIN:
+        return "\n".join(text)
+    head, fold = _split(tally)
+    text += [head[head.index("STARTED = ") :], fold]
     return _decorated("\n".join(text), nogil=not flags.CALLED)
 
 
@@ -81,7 +108,7 @@ def _split(module: ModuleType) -> tuple[str, str]:
     return head, body
 
 
-_INLINED = ("look", "m_decide", "q_fit", "next_lane", "next_time")
+_INLINED = ("look", "m_decide", "q_fit", "next_lane", "next_time", "bucket", "book")
 
 
 def _decorated(text: str, nogil: bool) -> str:

@@ -33,6 +33,9 @@ JITTER = False
 LEVELLED = False
 WORK = False
 CALLED = False
+DUE = False
+SINGLE = False
+GROUPS = 1
 NEVER = 1 << 62
 
 # Scalars of the state array `S`.
@@ -43,7 +46,7 @@ END_NS, QUEUED, QUEUE_BOUND, RUN, LOST, STARTED, STATES = 6, 7, 8, 9, 10, 11, 12
 REJECTED, EXPIRED, DROPPED, FULL = 0, 1, 2, 3
 
 # Results of `run`.
-MORE_ARRIVALS, OVER, MORE_DRAWS, ILLEGAL = 0, 1, 2, 3
+MORE_ARRIVALS, OVER, MORE_DRAWS, ILLEGAL, MIXED_LEVELS = 0, 1, 2, 3, 4
 
 # ------------------------------------------------------------------------------------------
 
@@ -68,42 +71,46 @@ def next_time(T, read, end, lane):
     return T[read[lane]] if read[lane] < end[lane] else NEVER
 
 
-def lose(j, at_ns, why, S, I, lost):
+def lose(j, lane, at_ns, why, S, T, L, I, D, lost):
     """Book an arrival that leaves without being run."""
     n = S[LOST]
     S[LOST] = n + 1
     lost[n, 0] = I[j]
     lost[n, 1] = at_ns
     lost[n, 2] = why
+    lost[n, 3] = T[j]
+    lost[n, 4] = L[j] if LEVELLED else lane + 1
+    if DUE:
+        lost[n, 5] = D[j]
 
 
-def expire(now, S, T, I, head, tail, timeout, lost):
+def expire(now, S, T, L, I, D, head, tail, timeout, lost):
     """Drop the heads whose last instant lies before `now`; returns how many."""
     gone = 0
     for lane in range(LANES):
         while head[lane] < tail[lane] and T[head[lane]] + timeout < now:
             j = head[lane]
-            lose(j, T[j] + timeout + 1, EXPIRED, S, I, lost)
+            lose(j, lane, T[j] + timeout + 1, EXPIRED, S, T, L, I, D, lost)
             head[lane] = j + 1
             gone += 1
     return gone
 
 
-def arrive(t, lane, count, idle, S, T, L, I, W, head, tail, read, bound, timeout, lost):
+def arrive(t, lane, count, idle, S, T, L, I, W, D, head, tail, read, bound, timeout, lost):
     """Admit or reject the next arrival of a lane; returns the change of the count.
 
     S[QUEUED] is 1 if it was queued, else 0.
     """
     gone = 0
     if TIMEOUT:
-        gone = expire(t, S, T, I, head, tail, timeout, lost)
+        gone = expire(t, S, T, L, I, D, head, tail, timeout, lost)
         count -= gone
     r = read[lane]
     read[lane] = r + 1
     S[QUEUED] = 0
     if BOUNDED:
         if count >= S[QUEUE_BOUND]:
-            lose(r, t, FULL, S, I, lost)
+            lose(r, lane, t, FULL, S, T, L, I, D, lost)
             return -gone
         if bound >= 0:
             queued = tail[lane] - head[lane]
@@ -113,7 +120,7 @@ def arrive(t, lane, count, idle, S, T, L, I, W, head, tail, read, bound, timeout
                     if L[j] == L[r]:
                         queued += 1
             if (bound > 0 and queued >= bound) or (bound == 0 and idle <= count):
-                lose(r, t, REJECTED, S, I, lost)
+                lose(r, lane, t, REJECTED, S, T, L, I, D, lost)
                 return -gone
     w = tail[lane]
     tail[lane] = w + 1
@@ -124,11 +131,13 @@ def arrive(t, lane, count, idle, S, T, L, I, W, head, tail, read, bound, timeout
             L[w] = L[r]
         if WORK:
             W[w] = W[r]
+        if DUE:
+            D[w] = D[r]
     S[QUEUED] = 1
     return 1 - gone
 
 
-def look(count, idle, since, last_dispatch, last_finish, T, head, tail, gears, service):
+def look(count, idle, since, last_dispatch, last_finish, T, L, head, tail, gears, service):
     """Make the view for one decision."""
     first = NEVER
     oldest = NEVER
@@ -141,7 +150,7 @@ def look(count, idle, since, last_dispatch, last_finish, T, head, tail, gears, s
                 oldest = t
     return View(
         count, count, first, oldest, idle, INSTANCES, since, last_dispatch, last_finish, gears,
-        service, T, head, tail,
+        service, T, head, tail, L,
     )  # fmt: skip
 
 
@@ -172,13 +181,14 @@ def start(now, x, n, gear, exec_ns, done, S, batches):
 
 
 def run(
-    S, P, T, L, I, W, head, tail, read, end, fin, since, hold_ns, limit, gear_of, gears, service,
-    cost, draws, bound, timeout, order, batches, lost,
+    S, P, T, L, I, W, D, head, tail, read, end, fin, since, hold_ns, limit, gear_of, gears, service,
+    host, transfer, compute, draws, bound, timeout, order, batches, lost,
 ):  # fmt: skip
     """Advance until arrivals or draws run out; see the results above.
 
-    cost[0] host by items, cost[1] transfer and cost[2] compute by gear, in ns; -1 where the
-    profile has no point. `order` gets the ids of the requests run, batch by batch.
+    `host` by items, `transfer` and `compute` by gear, in ns; -1 where the profile has no point.
+    `order` gets the places of the requests run, batch by batch: a place behind its lane's head
+    is never written again, so the columns can be read there afterwards.
     """
     S[RUN] = 0
     S[LOST] = 0
@@ -217,7 +227,7 @@ def run(
         dirty = False
         while next_ns < then and next_ns < hold_ns:
             count += arrive(
-                next_ns, lane, count, idle, S, T, L, I, W, head, tail, read, bound, timeout, lost
+                next_ns, lane, count, idle, S, T, L, I, W, D, head, tail, read, bound, timeout, lost
             )
             if TIMEOUT and count == 0:
                 wait_until = NEVER
@@ -244,7 +254,7 @@ def run(
                 dirty = True
         while next_ns == now:
             count += arrive(
-                next_ns, lane, count, idle, S, T, L, I, W, head, tail, read, bound, timeout, lost
+                next_ns, lane, count, idle, S, T, L, I, W, D, head, tail, read, bound, timeout, lost
             )
             if TIMEOUT and count == 0:
                 wait_until = NEVER
@@ -254,7 +264,7 @@ def run(
             lane = next_lane(T, I, read, end)
             next_ns = next_time(T, read, end, lane)
         if TIMEOUT:
-            gone = expire(now, S, T, I, head, tail, timeout, lost)
+            gone = expire(now, S, T, L, I, D, head, tail, timeout, lost)
             if gone > 0:
                 count -= gone
                 if count == 0:
@@ -274,25 +284,28 @@ def run(
             if INSTANCES > 1:
                 while x < INSTANCES - 1 and fin[x] != NEVER:
                     x += 1
-            view = look(count, idle, since[x], last_dispatch, last_finish, T, head, tail, gears,
-                        service)  # fmt: skip
+            view = look(count, idle, since[x], last_dispatch, last_finish, T, L, head, tail,
+                        gears, service)  # fmt: skip
             kind, a, b, level = m_decide(P[0], now, view)
             if kind == 1:
+                if LEVELLED and level > 0:
+                    result = MIXED_LEVELS
+                    break
                 available = q_level_count(view, level) if level > 0 else count
                 if a < 1 or a > available or a > limit or idle < 1 or asked > 64 + INSTANCES:
                     result = ILLEGAL
                     break
                 gear = b if b > 0 else gear_of[a]
-                if gear < a or gear >= len(cost[2]) or cost[2, gear] < 0:
+                if gear < a or gear >= len(compute) or compute[gear] < 0:
                     result = ILLEGAL
                     break
-                exec_ns = cost[2, gear]
+                exec_ns = compute[gear]
                 if WORK:
                     exec_ns += work_of(a, level, W, head, tail)
                 if JITTER:
                     exec_ns = jittered(exec_ns, draws[drawn])
                     drawn += 1
-                done = now + cost[0, a] + cost[1, gear] + exec_ns
+                done = now + host[a] + transfer[gear] + exec_ns
                 fin[x] = done
                 idle -= 1
                 start(now, x, a, gear, exec_ns, done, S, batches)
@@ -306,7 +319,7 @@ def run(
                     h = head[k]
                     o = S[RUN]
                     for j in range(n):
-                        order[o + j] = I[h + j]
+                        order[o + j] = h + j
                     S[RUN] = o + n
                     head[k] = h + n
                     left -= n
@@ -330,11 +343,11 @@ def run(
                 left = a
                 for k in range(LANES):
                     while left > 0 and head[k] < tail[k]:
-                        lose(head[k], now, DROPPED + 2 * b, S, I, lost)
+                        lose(head[k], k, now, DROPPED + 2 * b, S, T, L, I, D, lost)
                         head[k] += 1
                         left -= 1
                 count -= a
-        if result == ILLEGAL:
+        if result in (ILLEGAL, MIXED_LEVELS):
             break
     S[WAIT_UNTIL] = wait_until
     S[WAIT_COUNT] = wait_count
@@ -346,13 +359,14 @@ def run(
 
 
 def run_single(
-    S, P, T, L, I, W, head, tail, read, end, fin, since, hold_ns, limit, gear_of, gears, service,
-    cost, draws, bound, timeout, order, batches, lost,
+    S, P, T, L, I, W, D, head, tail, read, end, fin, since, hold_ns, limit, gear_of, gears, service,
+    host, transfer, compute, draws, bound, timeout, order, batches, lost,
 ):  # fmt: skip
     """Do what `run` does for one lane, one instance, nothing bounded: in a third of the time.
 
     With one instance nothing can be decided while it is busy, so the loop goes from decision
-    to decision and everything it needs fits into registers.
+    to decision and everything it needs fits into registers. Requests run in the order of their
+    places, so `order` is not needed.
     """
     S[LOST] = 0
     h = head[0]
@@ -406,7 +420,7 @@ def run_single(
             tail[0] = r
         view = View(
             count, count, oldest, oldest, 1, 1, since_ns, last_dispatch, last_finish, gears,
-            service, T, head, tail,
+            service, T, head, tail, L,
         )  # fmt: skip
         kind, a, b, level = m_decide(p, now, view)
         if kind == 2:
@@ -422,17 +436,17 @@ def run_single(
             result = ILLEGAL
             break
         gear = b if b > 0 else gear_of[a]
-        if gear < a or gear >= len(cost[2]) or cost[2, gear] < 0:
+        if gear < a or gear >= len(compute) or compute[gear] < 0:
             result = ILLEGAL
             break
-        exec_ns = cost[2, gear]
+        exec_ns = compute[gear]
         if WORK:
             for j in range(h, h + a):
                 exec_ns += W[j]
         if JITTER:
             exec_ns = jittered(exec_ns, draws[drawn])
             drawn += 1
-        free_ns = now + cost[0, a] + cost[1, gear] + exec_ns
+        free_ns = now + host[a] + transfer[gear] + exec_ns
         batches[made, 0] = now
         batches[made, 2] = a
         batches[made, 3] = gear
@@ -443,8 +457,6 @@ def run_single(
         last_dispatch = now
         wait_until = NEVER
         wait_count = 0
-    for j in range(first, h):
-        order[j - first] = I[j]
     head[0] = h
     read[0] = r
     tail[0] = r

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LANES = 1
+LEVELLED = False
 NEVER = 1 << 62
 
 # ------------------------------------------------------------------------------------------
@@ -32,6 +33,7 @@ class View(NamedTuple):
     times: object
     head: object
     tail: object
+    levels: object
 
 
 def q_fit(q, n):
@@ -47,6 +49,11 @@ def q_size(q, i):
 
 
 def q_level_count(q, level):
+    if LEVELLED:
+        n = 0
+        for j in range(q.head[0], q.tail[0]):
+            n += q.levels[j] == level
+        return n
     if LANES == 1:
         return q.count if level == 1 else 0
     if level < 1 or level > LANES:
@@ -55,6 +62,11 @@ def q_level_count(q, level):
 
 
 def q_level_oldest_ns(q, level):
+    if LEVELLED:
+        for j in range(q.head[0], q.tail[0]):
+            if q.levels[j] == level:
+                return q.times[j]
+        return NEVER
     if q_level_count(q, level) == 0:
         return NEVER
     return q.times[q.head[level - 1]]
@@ -70,6 +82,8 @@ def q_enqueue_ns(q, i):
 
 
 def q_level(q, i):
+    if LEVELLED:
+        return q.levels[q.head[0] + i] if i < q.tail[0] - q.head[0] else 0
     for lane in range(LANES):
         n = q.tail[lane] - q.head[lane]
         if i < n:
