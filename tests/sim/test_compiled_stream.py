@@ -39,7 +39,7 @@ def both(data, monkeypatch, rows=1000):
     folded = []
     original = sinks.Folding.take
     monkeypatch.setattr(
-        sinks.Folding, "take", lambda self: (folded.append(self._loop.started), original(self))
+        sinks.Folding, "take", lambda self: (folded.append(self._loop.rows.started), original(self))
     )
     slow = run(data, engine="simpy", max_records=10_000)
     fast = run(data, engine="compiled", max_records=10_000)

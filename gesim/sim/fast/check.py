@@ -91,10 +91,8 @@ class Check:
 
 
 def _rows(loop: Loop) -> tuple[Int, Int]:
-    batches = loop.batches[: loop.started].copy()
-    if loop.flags.SINGLE:
-        batches[:, 1] = 0
-    return batches, loop.gone[: loop.lost, : len(_LOSS)].copy()
+    rows = loop.rows
+    return rows.batches[: rows.started].copy(), rows.gone[: rows.lost, : len(_LOSS)].copy()
 
 
 def _same(what: str, names: tuple[str, ...], compiled: Int, interpreted: Int) -> None:

@@ -34,14 +34,15 @@ class Flags:
     LEVELLED: bool = False
     WORK: bool = False
     CALLED: bool = False
+    DROPS: bool = False
     DUE: bool = False
     PLAIN: bool = False
 
     @property
     def SINGLE(self) -> bool:  # noqa: N802 - a constant of the kernel, too
         """Whether one lane, one instance and nothing else: `run_single` does."""
-        plain = not (self.BOUNDED or self.TIMEOUT or self.EAGER or self.LEVELLED)
-        return self.LANES == 1 and self.INSTANCES == 1 and plain
+        more = self.BOUNDED or self.TIMEOUT or self.EAGER or self.LEVELLED or self.DROPS
+        return self.LANES == 1 and self.INSTANCES == 1 and not more
 
 
 _PRELUDE = """
@@ -97,7 +98,7 @@ def kernel_text(flags: Flags, policy: PolicySource | None) -> str:
     if flags.PLAIN:
         return "\n".join(text)
     head, fold = _split(tally)
-    text += [head[head.index("STARTED = ") :], fold]
+    text += [head[head.index("BUCKETS = ") :], fold]
     return _decorated("\n".join(text), nogil=not flags.CALLED)
 
 
@@ -108,7 +109,7 @@ def _split(module: ModuleType) -> tuple[str, str]:
     return head, body
 
 
-_INLINED = ("look", "m_decide", "q_fit", "next_lane", "next_time", "bucket", "book")
+_INLINED = ("look", "m_decide", "q_fit", "next_lane", "next_time", "arrive", "bucket", "book")
 
 
 def _decorated(text: str, nogil: bool) -> str:

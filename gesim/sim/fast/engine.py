@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 
-import numpy as np
+from numpy import int64
 from numpy.typing import NDArray
 
 from gesim.core.decisions import NEVER_NS
@@ -39,7 +39,7 @@ from gesim.workload.base import Chunk
 
 __all__ = ["simulate_fast"]
 
-Int = NDArray[np.int64]
+Int = NDArray[int64]
 
 
 def simulate_fast(
@@ -125,14 +125,10 @@ class _Run:
             raise UnsupportedError("deadlines that only later requests have")
 
     def _arrivals(self, chunk: Chunk) -> Arrivals:
-        n, first = len(chunk), self.requests
-        self.requests += n
-        arrivals = {
-            "times": chunk.arrival_ns + self.system.receive_ns,
-            "ids": np.arange(first, first + n),
-            "levels": chunk.level,
-            "work": chunk.work_ns,
-        }
+        self.requests += len(chunk)
+        receive_ns = self.system.receive_ns
+        times = chunk.arrival_ns + receive_ns if receive_ns else chunk.arrival_ns
+        arrivals = {"times": times, "levels": chunk.level, "work": chunk.work_ns}
         if self.made.flags.DUE:
             arrivals["due"] = due_ns(
                 chunk.model, chunk.arrival_ns, chunk.deadline_ns, self.recorder.facts
@@ -152,7 +148,8 @@ class _Run:
             check.compare(hold_ns)
             self.check = None
         if not self.folds and self._may_fold():
-            self.sink, self.folds = Folding(self.loop, self.recorder, self.recorder.facts), True
+            expected = self.system.expected_requests
+            self.sink, self.folds = Folding(self.loop, self.recorder, expected), True
 
     def _may_fold(self) -> bool:
         """Whether the requests that are kept one by one have all left."""

@@ -33,6 +33,7 @@ JITTER = False
 LEVELLED = False
 WORK = False
 CALLED = False
+DROPS = False
 DUE = False
 SINGLE = False
 GROUPS = 1
@@ -108,20 +109,19 @@ def arrive(t, lane, count, idle, S, T, L, I, W, D, head, tail, read, bound, time
     r = read[lane]
     read[lane] = r + 1
     S[QUEUED] = 0
+    if count >= S[QUEUE_BOUND]:
+        lose(r, lane, t, FULL, S, T, L, I, D, lost)
+        return -gone
     if BOUNDED:
-        if count >= S[QUEUE_BOUND]:
-            lose(r, lane, t, FULL, S, T, L, I, D, lost)
+        queued = tail[lane] - head[lane]
+        if LEVELLED:
+            queued = 0
+            for j in range(head[lane], tail[lane]):
+                if L[j] == L[r]:
+                    queued += 1
+        if (bound > 0 and queued >= bound) or (bound == 0 and idle <= count):
+            lose(r, lane, t, REJECTED, S, T, L, I, D, lost)
             return -gone
-        if bound >= 0:
-            queued = tail[lane] - head[lane]
-            if LEVELLED:
-                queued = 0
-                for j in range(head[lane], tail[lane]):
-                    if L[j] == L[r]:
-                        queued += 1
-            if (bound > 0 and queued >= bound) or (bound == 0 and idle <= count):
-                lose(r, lane, t, REJECTED, S, T, L, I, D, lost)
-                return -gone
     w = tail[lane]
     tail[lane] = w + 1
     if w != r:
@@ -362,7 +362,7 @@ def run_single(
     S, P, T, L, I, W, D, head, tail, read, end, fin, since, hold_ns, limit, gear_of, gears, service,
     host, transfer, compute, draws, bound, timeout, order, batches, lost,
 ):  # fmt: skip
-    """Do what `run` does for one lane, one instance, nothing bounded: in a third of the time.
+    """Do what `run` does for one lane and one instance where nothing can be lost: much faster.
 
     With one instance nothing can be decided while it is busy, so the loop goes from decision
     to decision and everything it needs fits into registers. Requests run in the order of their
@@ -409,6 +409,8 @@ def run_single(
                 then = wait_until
             if then >= hold_ns:
                 result = OVER if then >= NEVER else MORE_ARRIVALS
+                while r < e and T[r] < hold_ns:
+                    r += 1
                 break
             now = then
             while r < e and T[r] <= now:
@@ -448,6 +450,7 @@ def run_single(
             drawn += 1
         free_ns = now + host[a] + transfer[gear] + exec_ns
         batches[made, 0] = now
+        batches[made, 1] = 0
         batches[made, 2] = a
         batches[made, 3] = gear
         batches[made, 4] = exec_ns

@@ -19,11 +19,9 @@ __all__ = ["NO_ARRIVALS", "Arrivals", "Lanes"]
 Int = NDArray[np.int64]
 
 Arrivals = dict[str, Int]
-"""By column: times (of enqueueing), ids, and levels, work, due where the kernel needs them."""
+"""By column: times (of enqueueing), and levels, work, due where the kernel needs them."""
 
-NO_ARRIVALS: Arrivals = dict.fromkeys(
-    ("times", "ids", "levels", "work", "due"), np.zeros(0, np.int64)
-)
+NO_ARRIVALS: Arrivals = dict.fromkeys(("times", "levels", "work", "due"), np.zeros(0, np.int64))
 
 
 class Lanes:
@@ -48,13 +46,18 @@ class Lanes:
         self._lane_of_level = np.asarray(lane_of_level, np.int64)
         self._lanes = flags.LANES
         self._plain = flags.PLAIN
+        self._fed = 0
+        self._count = np.arange(0)
         self._used = ["times", "ids"]
         self._used += ["levels"] if flags.LEVELLED else []
         self._used += ["work"] if flags.WORK else []
         self._used += ["due"] if flags.DUE else []
         unused = np.zeros(1, np.int64)
         self._sets = [
-            {name: np.zeros(0, np.int64) if name in self._used else unused for name in NO_ARRIVALS}
+            {
+                name: np.zeros(0, np.int64) if name in self._used else unused
+                for name in ("ids", *NO_ARRIVALS)
+            }
             for _ in range(2)
         ]
         self.columns: dict[str, Any] = self._sets[0]
@@ -76,7 +79,10 @@ class Lanes:
         else:
             old, new = self._sets
             self._sets.reverse()
-        need = self.size + len(arrivals["times"])
+        n = len(arrivals["times"])
+        need = self.size + n
+        if len(self._count) < n:
+            self._count = np.arange(n + n // 4)
         if len(new["times"]) < need:
             for name in self._used:
                 new[name] = np.empty(need + need // 4, np.int64)
@@ -88,11 +94,15 @@ class Lanes:
                 int(cursor[lane]) for cursor in (self.head, self.tail, self.read, self.end)
             )
             waiting, coming = at + tail - head, at + tail - head + end - read
-            fresh = len(arrivals["times"]) if mine is None else len(mine)
+            fresh = n if mine is None else len(mine)
+            which = self._count[:n] if mine is None else mine
+            np.add(which, self._fed, out=new["ids"][coming : coming + fresh])
             for name in self._used:
                 to, source = new[name], old[name]
                 to[at:waiting] = source[head:tail]
                 to[waiting:coming] = source[read:end]
+                if name == "ids":
+                    continue
                 if mine is None:
                     to[coming : coming + fresh] = arrivals[name]
                 else:
@@ -100,6 +110,7 @@ class Lanes:
             self.start[lane] = self.head[lane] = at
             self.tail[lane] = self.read[lane] = waiting
             self.end[lane] = at = coming + fresh
+        self._fed += n
         self.columns = {k: v[:need].tolist() for k, v in new.items()} if self._plain else new
 
     def waiting(self) -> Arrivals:

@@ -31,6 +31,34 @@ class IllegalAnswerError(Exception):
     """The policy answered something the contract forbids."""
 
 
+class Rows:
+    """What one call of the kernel did.
+
+    Attributes
+    ----------
+    ran, started, lost : int
+        Requests run, batches started, requests lost.
+    first : int
+        Place of the first request run where they lie side by side, -1 where `order` says.
+    order, batches, gone : array
+        Places of the requests run; start, instance, count, gear, compute time and finish of
+        batches; id, time, code, enqueue time, level and due time of losses.
+    """
+
+    def __init__(self) -> None:
+        self.ran = self.started = self.lost = 0
+        self.first = -1
+        self.order = np.empty(0, np.int64)
+        self.batches = self.gone = np.empty((0, 6), np.int64)
+
+    def hold(self, size: int) -> None:
+        """Make room for the rows of so many requests."""
+        if len(self.order) < size:
+            size += size // 4
+            self.order = np.empty(size, np.int64)
+            self.batches, self.gone = (np.empty((size, 6), np.int64) for _ in range(2))
+
+
 class Loop:
     """The kernel of one run.
 
@@ -43,14 +71,8 @@ class Loop:
     Attributes
     ----------
     lanes : Lanes
-    ran, started, lost : int
-        Rows of the last call: requests run, batches started, requests lost.
-    first : int
-        Place of the first request run, where they lie side by side (`Flags.SINGLE`).
-    order, batches, gone : array
-        Rows of the last call: places of the requests run; start, instance, count, gear,
-        compute time and finish of batches; id, time, code, enqueue time, level and due time of
-        losses.
+    rows : Rows
+        Of the last call; those of the call before stay as they are until the next.
     host, transfer, compute : array
         Times by items, by gear, by gear, in ns.
     """
@@ -61,19 +83,17 @@ class Loop:
         self.made = made
         self.flags = flags = made.flags
         self.module = load_kernel(flags, made.source)
-        self._run = self.module.run_single if flags.SINGLE else self.module.run
         state = np.zeros(kernel.STATES, np.int64)
         state[kernel.WAIT_UNTIL] = NEVER_NS
         state[kernel.LAST_DISPATCH] = state[kernel.LAST_FINISH] = -1
-        state[kernel.QUEUE_BOUND] = min(self.config.queue_bound, NEVER_NS)
+        state[kernel.QUEUE_BOUND] = self.config.queue_bound
         self.state = self._form(state)
         self.lanes = Lanes(flags, made.lane_of_level)
         self.fin = self._form(np.full(flags.INSTANCES, NEVER_NS, np.int64))
         self.since = self._form(np.zeros(flags.INSTANCES, np.int64))
         self.draws: NDArray[np.float64] = np.zeros(0)
         self.all_started = 0
-        self.ran = self.started = self.lost = self.first = 0
-        self._rows(0)
+        self.rows, self._spare = Rows(), Rows()
         self._costs(flags)
         self._policy = _Policy(config, made, service)
         self.reasons = self._policy.reasons
@@ -81,11 +101,6 @@ class Loop:
     def _form(self, array: Any) -> Any:
         """Plain Python wants lists."""
         return array.tolist() if self.flags.PLAIN else array
-
-    def _rows(self, size: int) -> None:
-        self.order = np.empty(size, np.int64)
-        self.batches = np.empty((size, 6), np.int64)
-        self.gone = np.empty((size, 6), np.int64)
 
     def _costs(self, flags: Flags) -> None:
         """Tabulate times by items and by gear."""
@@ -135,10 +150,11 @@ class Loop:
                 raise IllegalAnswerError
             if result == kernel.MIXED_LEVELS:
                 raise UnsupportedError("a batch of one level from a queue that mixes levels")
-            self.ran, self.started, self.lost = (
+            rows = self.rows
+            rows.ran, rows.started, rows.lost = (
                 int(self.state[place]) for place in (kernel.RUN, kernel.STARTED, kernel.LOST)
             )
-            self.all_started += self.started
+            self.all_started += rows.started
             yield bool(result == kernel.OVER)
             if result != kernel.MORE_DRAWS:
                 return
@@ -147,20 +163,24 @@ class Loop:
     def _call(self, hold_ns: int) -> int:
         lanes = self.lanes
         columns = lanes.columns
-        if len(self.order) < lanes.size:
-            self._rows(lanes.size + lanes.size // 4)
+        self.rows, self._spare = self._spare, self.rows
+        rows = self.rows
+        rows.hold(lanes.size)
         if self.made.source is None:
             levels = columns["levels"] if self.flags.LEVELLED else None
             self._policy.view.attach(columns["times"], lanes.head, lanes.tail, levels)
-        self.first = int(lanes.head[0])
+        # One lane, one instance, and the queue's hard bound cannot be reached: a shorter loop.
+        single = self.flags.SINGLE and lanes.size <= self.config.queue_bound
+        rows.first = int(lanes.head[0]) if single else -1
+        run = self.module.run_single if single else self.module.run
         gear_of, gears, mean, host, transfer, compute = self._tables
         try:
-            result: int = self._run(
+            result: int = run(
                 self.state, self._policy.record, columns["times"], columns["levels"],
                 columns["ids"], columns["work"], columns["due"], lanes.head, lanes.tail,
                 lanes.read, lanes.end, self.fin, self.since, hold_ns, self.made.limit, gear_of,
                 gears, mean, host, transfer, compute, self.draws, self.made.bound,
-                self.made.timeout, self.order, self.batches, self.gone,
+                self.made.timeout, rows.order, rows.batches, rows.gone,
             )  # fmt: skip
         except Exception as error:
             if self.made.source is not None:
@@ -181,10 +201,10 @@ class Loop:
 
     def ids(self) -> Int:
         """Ids of the requests run, batch by batch."""
-        ids = np.asarray(self.lanes.columns["ids"], np.int64)
-        if self.flags.SINGLE:
-            return ids[self.first : self.first + self.ran].copy()
-        return ids[self.order[: self.ran]]
+        ids, rows = np.asarray(self.lanes.columns["ids"], np.int64), self.rows
+        if rows.first >= 0:
+            return ids[rows.first : rows.first + rows.ran].copy()
+        return ids[rows.order[: rows.ran]]
 
     def outcomes(self) -> dict[int, tuple[Outcome, str]]:
         """Outcome and reason by the code of a loss."""

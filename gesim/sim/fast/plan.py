@@ -47,7 +47,7 @@ class Plan:
 
     def called(self, *, plain: bool = False) -> Plan:
         """Return the plan with the policy interpreted; `plain` for a loop in Python, too."""
-        flags = replace(self.flags, CALLED=True, PLAIN=plain)
+        flags = replace(self.flags, CALLED=True, DROPS=True, PLAIN=plain)
         return replace(self, flags=flags, source=None)
 
 
@@ -90,12 +90,13 @@ def plan(system: System, levels: int, *, compiled: bool = True) -> Plan:
         INSTANCES=len(config.devices),
         GROUPS=levels,
         EAGER=bool(config.batching.eager),
-        BOUNDED=bound >= 0 or config.queue_bound < NEVER_NS,
+        BOUNDED=bound >= 0,
         TIMEOUT=timeout < NEVER_NS,
         JITTER=jitter,
         LEVELLED=levelled,
         WORK=system.services[0].cost.kind == "work",
         CALLED=source is None,
+        DROPS=source is None or bool(source.reasons),
         PLAIN=not compiled,
     )
     return Plan(flags, source, why, lanes, models[0].limit, bound, timeout)

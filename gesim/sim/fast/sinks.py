@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -12,10 +13,9 @@ from gesim.core.request import Outcome
 from gesim.metrics.blocks import BLOCKS, STREAMED
 from gesim.metrics.histogram import BUCKETS
 from gesim.metrics.recorder import Recorder
-from gesim.metrics.records import Facts
 from gesim.metrics.stream import Stream
 from gesim.sim.fast import tally
-from gesim.sim.fast.loop import Loop
+from gesim.sim.fast.loop import Loop, Rows
 from gesim.workload.base import Chunk
 
 __all__ = ["Folding", "Recording", "Sink"]
@@ -50,10 +50,9 @@ class Recording:
     def take(self) -> None:
         """Take the rows of the last call."""
         loop = self._loop
-        rows = loop.batches[: loop.started].T.copy()
-        start_ns, instance, count, gear, compute_ns, finish_ns = rows
-        if loop.flags.SINGLE:
-            instance = np.zeros_like(start_ns)
+        rows = loop.rows
+        columns = rows.batches[: rows.started].T.copy()
+        start_ns, instance, count, gear, compute_ns, finish_ns = columns
         self._recorder.take(
             loop.ids(),
             {
@@ -73,7 +72,7 @@ class Recording:
                 "count": count,
             },
         )
-        gone = loop.gone[: loop.lost]
+        gone = rows.gone[: rows.lost]
         if len(gone):
             for code, (outcome, reason) in loop.outcomes().items():
                 mine = gone[gone[:, 2] == code]
@@ -89,7 +88,7 @@ class Recording:
 
 
 class Folding:
-    """Folds batches into a stream by compiled code, losses by the stream's own.
+    """Folds batches into a stream by compiled code, in a thread beside the kernel.
 
     Parameters
     ----------
@@ -97,38 +96,63 @@ class Folding:
         Compiled. Nothing that the recorder has not seen may have left it yet.
     recorder : Recorder
         Streaming. It is told nothing more; only its count of requests goes on.
-    facts : Facts
+    expected : int
+        Requests of the whole run, about; 0 if unknown.
     """
 
-    def __init__(self, loop: Loop, recorder: Recorder, facts: Facts) -> None:
+    def __init__(self, loop: Loop, recorder: Recorder, expected: int) -> None:
         assert recorder.stream is not None
         self._loop = loop
         self._recorder = recorder
         self._stream: Stream = recorder.stream
-        self._facts = facts
-        self._slo_ns = (facts.slo_ns or (0,))[0]
-        sizes = len(loop.compute)
-        groups = loop.flags.GROUPS
-        self._base = 0
+        self._facts = recorder.facts
+        self._slo_ns = (recorder.facts.slo_ns or (0,))[0]
+        sizes, groups = len(loop.compute), loop.flags.GROUPS
+        self._stream.forget()
+        # Blocks as large as they will become: nothing need be merged on the way.
+        self._stream.blocks.reach(max(recorder.requests - 1, expected * 9 // 10))
+        self._base = self._oldest() // self._stream.blocks.size
         self._parts = np.zeros((1, groups, len(STREAMED), BUCKETS), np.int64)
         self._items = np.zeros((1, sizes), np.int64)
         self._gears = np.zeros((1, sizes), np.int64)
         self._totals = np.zeros(4, np.int64)
-        self._oldest = loop.lanes.oldest_id() or 0
-        self._stream.forget()
+        self._thread = ThreadPoolExecutor(1, "gesim-fold")
+        self._job: Future[None] | None = None
+        self._before = self._oldest()
+
+    def _oldest(self) -> int:
+        """Lowest id that may still come out of the loop."""
+        oldest = self._loop.lanes.oldest_id()
+        return self._recorder.requests if oldest is None else oldest
 
     def arrivals(self, chunk: Chunk) -> None:
         """Take arrivals before they are fed."""
         self._recorder.requests += len(chunk)
 
-    def _reach(self) -> None:
-        """Make room for the blocks of all requests under way."""
-        blocks, newest = self._stream.blocks, self._recorder.requests - 1
+    def take(self) -> None:
+        """Take the rows of the last call; they must stay as they are until the next."""
+        self.wait()
+        loop = self._loop
+        low, self._before = self._before, self._oldest()
+        newest = self._recorder.requests - 1
+        lanes, start = loop.lanes.columns, loop.lanes.start.copy()
+        self._job = self._thread.submit(self._fold, loop.rows, lanes, start, low, newest)
+
+    def wait(self) -> None:
+        """Wait until the rows taken are folded."""
+        job, self._job = self._job, None
+        if job is not None:
+            job.result()
+
+    def _reach(self, oldest: int, newest: int) -> None:
+        """Make room for the blocks of these requests."""
+        blocks = self._stream.blocks
         if newest >= BLOCKS * blocks.size:
             self._flush(None)
             blocks.reach(newest)
-        low = self._oldest // blocks.size
-        if low > self._base or not self._parts.any():
+            self._base = oldest // blocks.size
+        low = oldest // blocks.size
+        if low > self._base:
             self._flush(low)
         rows = newest // blocks.size - self._base + 1
         if rows > len(self._parts):
@@ -151,31 +175,30 @@ class Folding:
         if low is not None:
             self._base = low
 
-    def take(self) -> None:
-        """Take the rows of the last call."""
-        self._reach()
-        loop, stream = self._loop, self._stream
-        blocks, bins, columns = stream.blocks, stream.bins, loop.lanes.columns
-        if loop.started:
-            bins.reach(int(loop.batches[: loop.started, 5].max()) + self._facts.respond_ns)
-        if loop.lost:
-            self._lose(loop.gone[: loop.lost])
+    def _fold(
+        self, rows: Rows, columns: dict[str, Int], lane_start: Int, oldest: int, newest: int
+    ) -> None:
+        self._reach(oldest, newest)
+        loop, stream, facts = self._loop, self._stream, self._facts
+        blocks, bins = stream.blocks, stream.bins
+        if rows.started:
+            bins.reach(int(rows.batches[: rows.started, 5].max()) + facts.respond_ns)
+        if rows.lost:
+            self._lose(rows.gone[: rows.lost])
         series = (
             (bins.series[name].count, bins.series[name].offset)
             for name in ("arrived", "answered", "good", "entered", "left", "started", "finished",
                          "gone")
         )  # fmt: skip
-        facts = self._facts
         loop.module.tally(
-            loop.state, loop.first, columns["times"], columns["ids"], columns["levels"],
-            columns["due"], loop.lanes.start, loop.order, loop.batches, loop.host, loop.transfer,
+            rows.started, rows.first, columns["times"], columns["ids"], columns["levels"],
+            columns["due"], lane_start, rows.order, rows.batches, loop.host, loop.transfer,
             facts.receive_ns, facts.respond_ns, self._slo_ns, blocks.size.bit_length() - 1,
             self._base, blocks.outcomes, blocks.targeted, blocks.good, blocks.sums,
             blocks.largest, blocks.first_ns, self._parts.reshape(-1), self._items, self._gears,
             stream.by_latency_ns, bins.width_ns.bit_length() - 1, *series, self._totals,
         )  # fmt: skip
         self._add_totals()
-        self._oldest = loop.lanes.oldest_id() or self._recorder.requests
 
     def _add_totals(self) -> None:
         stream, totals = self._stream, self._totals
@@ -207,6 +230,9 @@ class Folding:
 
     def close(self) -> None:
         """Take what is still queued at the end."""
+        self.wait()
+        self._thread.shutdown()
+        self._reach(self._before, self._recorder.requests - 1)
         loop, receive_ns = self._loop, self._facts.receive_ns
         left = loop.lanes.waiting()
         here = left["times"] - receive_ns <= loop.now_ns
